@@ -31,7 +31,7 @@ from flatlands.server.storage.items import QUEUE
 from flatlands.server.storage.things import middle_of
 from flatlands.stores.base import NEVER, Item
 from flatlands.stores.registry import open_store
-from flatlands.testkit.sessions import NoSocket, door
+from flatlands.testkit.sessions import NoSocket, session_factory
 from flatlands.world.batches import RECORD, Content
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
@@ -84,7 +84,7 @@ class Bench:
             game=make or Maker("flatlands", Options(walkers=0, deer=0), alone=True),
         )
         self.listener = gevent.spawn(self.node.listen)
-        speaks = door(self.node, self.stats, 10_000)
+        speaks = session_factory(self.node, self.stats, 10_000)
         self.players = []
         for number in range(players):
             connection: Any = NoSocket()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from flatlands.games.paint.game import Game as Paint
 from flatlands.server.messages.protocol import DO
-from flatlands.testkit.harness import Client
+from flatlands.testkit.client import Client
 from tests.processes import ROOT
 from tests.server.harness import Harness
 

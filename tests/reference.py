@@ -46,7 +46,7 @@ def main() -> None:
         first,
         "!flatlands.",
         *rest,
-        "!flatlands.testkit.(harness|ground|search|sessions)",
+        "!flatlands.testkit.(?!simulate)",
         output_directory=FOLDER,
     )
     rows = [f"| `{path}` | {sentence} |" for path, sentence in modules()]

@@ -22,16 +22,12 @@ from flatlands.server.storage.items import OF, QUEUE
 from flatlands.server.storage.rows import TILE
 from flatlands.server.storage.things import middle_of
 from flatlands.stores.base import Score, Store
-from flatlands.testkit.harness import (
-    Client,
-    Clock,
-    ClockStore,
-    Harness,
-    Host,
-    alike,
-    clock_stores,
-    less_roughly,
-)
+from flatlands.testkit.client import Client
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.comparison import allow_for_sketches, records_match
+from flatlands.testkit.harness import Harness
+from flatlands.testkit.host import Host
+from flatlands.testkit.store import SimulatedStore, shared_stores
 from flatlands.world.track import UNIT, Tile, tile_at
 
 log = logging.getLogger("flatlands")
@@ -222,7 +218,7 @@ class World:
             kind, declared = games.kind_of(str(game)), games.part(str(game), "Options")
             options = declared() if options is None and declared is not None else options
         clock = Clock()
-        stores: dict[str, Any] = {"stores": clock_stores(clock)} if store else {}
+        stores: dict[str, Any] = {"stores": shared_stores(clock)} if store else {}
         self._harness = Harness(
             kind,
             options,
@@ -328,7 +324,7 @@ class World:
 
     def _reach_store(self) -> None:
         for host in self._hosts:
-            if isinstance(store := host.node.store_client.store, ClockStore):
+            if isinstance(store := host.node.store_client.store, SimulatedStore):
                 store.away = self._away
 
     # What must hold.
@@ -367,10 +363,10 @@ class World:
         for player in (player for player in self.players if player.playing):
             client = player._client
             truth = self._harness.truth(client)
-            belief = less_roughly(self._harness.belief(client), truth, client, CLOCKS)
+            belief = allow_for_sketches(self._harness.belief(client), truth, client.model, CLOCKS)
             for id in truth.keys() | belief.keys():
                 real, shown = truth.get(id), belief.get(id)
-                if not (real and shown and alike(real, shown, client.now(), CLOCKS)):
+                if not (real and shown and records_match(real, shown, client.now(), CLOCKS)):
                     where = f"for player {id} the screen of {player.name} shows {_words(shown)}"
                     wrong[where] = f", and not {_words(real)}"
             for what, has in player._shown():
@@ -432,7 +428,7 @@ class World:
                 raise RuntimeError("nothing that the event loop calls may wait for the store")
             return wait(question)
 
-        if isinstance(store := host.node.store_client.store, ClockStore):
+        if isinstance(store := host.node.store_client.store, SimulatedStore):
             store.on_taken = self._note_taken
         host.spawn = spawned
         host.node.store_client.wait = waits  # type: ignore[method-assign]

@@ -40,7 +40,7 @@ class NoSocket:
         raise AssertionError((code, reason))
 
 
-def door(node: Node, stats: Counter[str], capacity: int) -> Callable[[Any], Session]:
+def session_factory(node: Node, stats: Counter[str], capacity: int) -> Callable[[Any], Session]:
     """Return a function that makes a connection's session at a node for `capacity` players."""
     tokens, limits = Tokens(None), Limits(stats, per_address=0)
     admission = Admission(node, tokens, limits, capacity=capacity)

@@ -27,7 +27,7 @@ from flatlands.server.messages import protocol
 from flatlands.server.net.frames import BINARY
 from flatlands.server.node import Node
 from flatlands.server.runtime.loop import Loop
-from flatlands.testkit.sessions import NoSocket, door
+from flatlands.testkit.sessions import NoSocket, session_factory
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
 
@@ -64,7 +64,7 @@ class Viewers:
         self.node.outbox.publish_all()
         self.receive()
         self.idle = len(self.node.counts.channels) + self.loop.stats["counts"]
-        speaks = door(self.node, self.loop.stats, 20_000)
+        speaks = session_factory(self.node, self.loop.stats, 20_000)
         self.connections: list[NoSocket] = []
         for number in range(viewers):
             connection: Any = NoSocket()

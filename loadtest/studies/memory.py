@@ -27,7 +27,7 @@ from flatlands.server.net.frames import BINARY
 from flatlands.server.node import Node
 from flatlands.server.players.spots import spread_square
 from flatlands.server.runtime.loop import Loop
-from flatlands.testkit.sessions import door
+from flatlands.testkit.sessions import session_factory
 from flatlands.world.batches import Content
 from flatlands.world.events import ENTER, EnterEvent
 from flatlands.world.grid import Grid, Square
@@ -94,7 +94,7 @@ class _Growth:
         stack.callback(broker.close)
         stack.callback(self._loop.end)
         self._sessions: list[Session] = []
-        self._session = door(self._node, stats, number)
+        self._session = session_factory(self._node, stats, number)
 
     def _took(self, do: Callable[[], object], done: Callable[[], bool], number: int) -> int:
         gc.collect()

@@ -40,6 +40,8 @@ from flatlands.server.messages.protocol import (
 from flatlands.server.messages.table import Row
 from flatlands.server.players.resident import Resident
 from flatlands.stores.registry import open_store
+from flatlands.testkit.client import Client
+from flatlands.testkit.network import FakeLink
 from flatlands.world.batches import RECORD, WIDE
 from flatlands.world.events import ENTER, GONE, LEAVE
 from flatlands.world.events import SAY as SAID
@@ -50,7 +52,7 @@ from tests.bare import Game, Options
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn
-from tests.server.harness import Client, FakeLink, Harness
+from tests.server.harness import Harness
 
 #: ms that an intent may be old when it comes, as docs/protocol.md says.
 HEAD_START = 200

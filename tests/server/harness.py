@@ -8,41 +8,11 @@ from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.protocol import FLUSH
 from flatlands.stores.base import StoreError
 from flatlands.testkit import harness
-from flatlands.testkit.harness import (
-    Client,
-    Clock,
-    ClockStore,
-    FakeConnection,
-    FakeLink,
-    Host,
-    ManualLoop,
-    Network,
-    clock_stores,
-    is_close,
-    less_roughly,
-    split,
-)
+from flatlands.testkit.client import Client
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
 from flatlands.world.batches import Content
 from tests.bare import Game
-
-__all__ = [
-    "KEY",
-    "Broken",
-    "Client",
-    "Clock",
-    "ClockStore",
-    "FakeConnection",
-    "Harness",
-    "Host",
-    "FakeLink",
-    "ManualLoop",
-    "Network",
-    "clock_stores",
-    "is_close",
-    "less_roughly",
-    "split",
-]
-
 
 KEY = "0123456789abcdef"
 
@@ -73,7 +43,7 @@ def two_nodes(skew: int = 0, stored: bool = False) -> tuple[Harness, Client, Cli
     """Return two nodes whose clocks are `skew` ms apart, with a player on each, side by side. If
     `stored`, they share a store."""
     clock = Clock()
-    more: dict[str, Any] = {"stores": clock_stores(clock)} if stored else {}
+    more: dict[str, Any] = {"stores": shared_stores(clock)} if stored else {}
     harness = Harness(nodes=2, skew=skew, clock=clock, ready=True, **more)
     a = harness.place("A", (0, 0), host=harness.hosts[0])
     b = harness.place("B", (1, 0), host=harness.hosts[1])

@@ -11,7 +11,10 @@ from flatlands.server.cluster.districts import Plan, pack_plan, slot_name
 from flatlands.server.net.frames import parse_close
 from flatlands.server.workers.burden import Burden
 from flatlands.server.workers.migration import HEARD_WITHIN, Migration
-from tests.server.harness import Client, FakeConnection, Harness, Host
+from flatlands.testkit.client import Client
+from flatlands.testkit.connection import FakeConnection
+from flatlands.testkit.host import Host
+from tests.server.harness import Harness
 
 
 class FakePassage:

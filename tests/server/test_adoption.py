@@ -6,9 +6,11 @@ from flatlands.server.game.cells import Cells
 from flatlands.server.game.game import Game
 from flatlands.server.squares.layers import LOOK_AFTER
 from flatlands.server.storage.rows import TILE
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
 from flatlands.world.grid import Rect
 from flatlands.world.track import UNIT
-from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.harness import Harness
 from tests.server.test_cells import fail, in_store, seen, store_of, world
 from tests.server.test_ground import ADA, BOB
 
@@ -114,7 +116,7 @@ def test_an_adopted_write_is_told_to_a_node_that_asks_while_the_store_is_away(mo
 
 def test_a_clock_that_is_an_hour_fast_does_no_harm_when_its_node_has_gone():
     clock = Clock()
-    harness = Harness(nodes=2, clock=clock, ready=True, play=Floor, stores=clock_stores(clock))
+    harness = Harness(nodes=2, clock=clock, ready=True, play=Floor, stores=shared_stores(clock))
     a, _ = (harness.place(str(n), (n, 0), host=host) for n, host in enumerate(harness.hosts))
     harness._skew = 1_800_000
     fast = harness.host()

@@ -393,7 +393,7 @@ def test_counts_become_right_after_losses_deaths_and_newcomers(monkeypatch, seed
             host = chance.choice(harness.hosts)
             host.broker.lose_subscriptions(set(host.broker.channels))
             harness.run(500)
-            host.broker.find_subscriptions(host.node)
+            host.broker.restore_subscriptions(host.node)
         elif some < 0.3:
             maps.append(look(harness, chance.choice(harness.hosts), rect=(-20, -20, 20, 20)))
         for _ in range(chance.randrange(6)):

@@ -15,6 +15,8 @@ from flatlands.server.game.game import Game, every
 from flatlands.server.players.steps import TOGETHER
 from flatlands.server.storage import reader, rows
 from flatlands.server.storage.rows import TILE
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
 from flatlands.world.batches import Batch, Corner
 from flatlands.world.events import Player
 from flatlands.world.tiles import (
@@ -30,7 +32,7 @@ from flatlands.world.tiles import (
 )
 from flatlands.world.track import UNIT, Track, tile_at
 from tests.processes import ROOT
-from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.harness import Harness
 
 QUEUE = "tiles test_cells.floor 2013-16"
 
@@ -46,7 +48,7 @@ class Worn(Game):
 def world(nodes=2, stored=True, play=Floor, **more):
     """Return a harness whose nodes play a game with a floor, and a client at each, side by side."""
     clock = Clock()
-    stores = {"stores": clock_stores(clock)} if stored else {}
+    stores = {"stores": shared_stores(clock)} if stored else {}
     harness = Harness(nodes=nodes, clock=clock, ready=True, play=play, **stores, **more)
     clients = [harness.place(str(n), (n, 0), host=host) for n, host in enumerate(harness.hosts)]
     harness.run(500)

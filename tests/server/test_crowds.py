@@ -116,7 +116,7 @@ def test_a_move_that_fits_no_sketch_is_told_to_everybody_exactly():
     for n in range(9):
         # These are more moves before one flush than a sketch's seq can express.
         a.number += 1
-        a.host.deliver(a, msgpack.packb([2, a.number, a.now(), n % 2, 1]), 2)
+        a.host.deliver(a.connection, msgpack.packb([2, a.number, a.now(), n % 2, 1]), 2)
     harness.run(300)
     assert len(records(b)) == 1 and records(b)[0][3] == 9
     assert not b.model.players[a.id].rough

@@ -2,7 +2,9 @@
 
 from flatlands import Game as Engine
 from flatlands import every, plain
-from tests.server.harness import Clock, Harness, clock_stores
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
+from tests.server.harness import Harness
 
 
 class Seasons(Engine):
@@ -20,7 +22,7 @@ class Seasons(Engine):
 def sky(nodes):
     """Return nodes that share a store."""
     clock = Clock()
-    return Harness(nodes=nodes, stores=clock_stores(clock), clock=clock, play=Seasons)
+    return Harness(nodes=nodes, stores=shared_stores(clock), clock=clock, play=Seasons)
 
 
 def turned(harness):

@@ -15,9 +15,11 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
 from flatlands.server.runtime.limits import Rates
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
 from tests.inside import Inside, inside
 from tests.processes import BARE, ROOT, ServerProcess
-from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.harness import Harness
 from tests.server.servers import until
 from tests.socket_client import SocketClient
 
@@ -186,7 +188,7 @@ def play_example(folder, title):
     (folder / "page").mkdir()
     (folder / "page" / "index.html").write_text("<!-- base --><!-- joined --><!-- joined -->")
     make, clock = games.Maker(str(path), None, alone=True), Clock()
-    return Harness(play=lambda node, *_: make(node), clock=clock, stores=clock_stores(clock)), make
+    return Harness(play=lambda node, *_: make(node), clock=clock, stores=shared_stores(clock)), make
 
 
 def test_the_example_of_ground_that_players_change_works(tmp_path):

@@ -7,8 +7,9 @@ import pytest
 
 from flatlands.server.messages.peer_protocol import DRAINING, full_state, left
 from flatlands.server.players.residents import DIMMED_FOR
+from flatlands.testkit.network import FakeLink
 from flatlands.world.track import UNIT
-from tests.server.harness import FakeLink, Harness, node_batch, two_nodes
+from tests.server.harness import Harness, node_batch, two_nodes
 
 GONE, SAID = 3, 4
 

@@ -11,7 +11,9 @@ from flatlands.server.cluster.districts import COLUMNS
 from flatlands.server.messages import protocol
 from flatlands.server.players.orders import KICK
 from flatlands.server.storage.client import StoreUnavailable
-from tests.server.harness import Clock, Harness, clock_stores
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
+from tests.server.harness import Harness
 from tests.server.machine import Machine
 from tests.server.servers import until
 
@@ -55,7 +57,7 @@ def club():
     """Two nodes."""
     Club.asked.clear()
     clock = Clock()
-    return Harness(nodes=2, play=Club, clock=clock, stores=clock_stores(clock))
+    return Harness(nodes=2, play=Club, clock=clock, stores=shared_stores(clock))
 
 
 def come(harness, name, way="", host=None, token=None, asked="Somebody"):

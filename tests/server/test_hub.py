@@ -6,8 +6,9 @@ import pytest
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Tail
 from flatlands.server.squares.hub import LONGEST, SAMPLED, TIMELY, Hub, pace
+from flatlands.testkit.clock import Clock, ManualLoop
+from flatlands.testkit.connection import frame_payloads
 from flatlands.world.grid import Rect
-from tests.server.harness import Clock, ManualLoop, split
 from tests.server.test_outbox import run
 
 WEST, EAST, BOTH = Rect(0, 0, 0, 0), Rect(1, 0, 1, 0), Rect(0, 0, 1, 0)
@@ -27,7 +28,7 @@ class Screen:
         """The flushes, as lists of what batches say and of the messages before them."""
         got = []
         for data, number, now in self.flushes:
-            *messages, flush = map(msgpack.unpackb, split(data))
+            *messages, flush = map(msgpack.unpackb, frame_payloads(data))
             kind, told, written, batches = flush
             assert (kind, told, written) == (protocol.FLUSH, number, now)
             got.append(messages + [batch[4] for batch in batches])
@@ -140,7 +141,7 @@ def test_a_batch_is_told_with_its_age_and_after_other_messages(hub, loop):
     tell(hub, (0, 0), ["things"])
     run(loop)
     [(data, number, at)] = screen.flushes
-    things, flush = map(msgpack.unpackb, split(data))
+    things, flush = map(msgpack.unpackb, frame_payloads(data))
     assert things == ["things"]
     told = [[0, 0, 0, at - now + 3, "own"], [0, 0, 7, at - now - 2, "foreign"]]
     assert flush == [protocol.FLUSH, number, at, told]

@@ -8,7 +8,9 @@ import pytest
 
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.lease import EVERY, LEASE, VALID_FOR, Lease
-from tests.server.harness import Broken, Clock, ClockStore, ManualLoop, clock_stores
+from flatlands.testkit.clock import Clock, ManualLoop
+from flatlands.testkit.store import SimulatedStore, shared_stores
+from tests.server.harness import Broken
 
 
 class Node:
@@ -54,7 +56,7 @@ class Nodes:
 
     def __init__(self, number=3):
         self.clock = Clock()
-        opens = clock_stores(self.clock)
+        opens = shared_stores(self.clock)
         self.all = [Node(self.clock, opens()) for _ in range(number)]
         for node in self.all:
             self.clock.time += 130
@@ -125,7 +127,7 @@ def test_a_step_of_the_stores_clock_gives_a_lease_to_two_for_no_longer_than_a_re
 ):
     nodes = Nodes()
     nodes.run(500)
-    monkeypatch.setattr(ClockStore, "_now", lambda store: store._clock.time + hours * 3_600_000)
+    monkeypatch.setattr(SimulatedStore, "_now", lambda store: store._clock.time + hours * 3_600_000)
     nodes.run(2 * EVERY, twice=EVERY)
     nodes.run(EVERY)
     holder = nodes.holder()

@@ -16,7 +16,7 @@ from flatlands.server.runtime.limits import (
     Rate,
     Rates,
 )
-from tests.server.harness import Clock
+from flatlands.testkit.clock import Clock
 
 
 @pytest.mark.parametrize(

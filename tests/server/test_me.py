@@ -16,9 +16,11 @@ from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, VALUES
 from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.server.squares.outbox import BATCH_LIMIT
 from flatlands.server.storage.upkeep import GROW_EVERY
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
 from flatlands.world.batches import Content
 from flatlands.world.track import SPEED, UNIT
-from tests.server.harness import Clock, Harness, batches, clock_stores, events
+from tests.server.harness import Harness, batches, events
 from tests.server.machine import Machine
 
 
@@ -366,7 +368,7 @@ def test_of_two_nodes_one_player_eats_a_mushroom_and_is_faster_for_a_while():
         ground, parts = plain(), (Mushrooms,)
 
     clock = Clock()
-    harness = Harness(nodes=2, stores=clock_stores(clock), clock=clock, play=Wood)
+    harness = Harness(nodes=2, stores=shared_stores(clock), clock=clock, play=Wood)
     clients = [harness.stand("P", (0, 0), (60, 40), host) for host in harness.hosts]
     harness.run(GROW_EVERY * 3)
 

@@ -6,10 +6,10 @@ from flatlands.brokers.base import Counters
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
+from flatlands.testkit.clock import Clock, ManualLoop
 from flatlands.world.batches import RECORD, WIDE
 from flatlands.world.events import ENTER, LEAVE, Player
 from flatlands.world.track import stand
-from tests.server.harness import Clock, ManualLoop
 
 CHANNELS = Channels(WORLD, 2013, 16)
 

@@ -699,7 +699,7 @@ def test_nobody_is_dead_while_the_nodes_own_rare_heartbeat_does_not_come_back(wa
     host.broker.lose_subscriptions({host.node.channels.nodes})
     harness.run(40_000)
     assert host.node.peers.linked and NODE in host.node.peers.peers
-    host.broker.find_subscriptions(host.node)
+    host.broker.restore_subscriptions(host.node)
     harness.run(14_000)
     assert NODE in host.node.peers.peers, "it has as long again"
     harness.run(9000)

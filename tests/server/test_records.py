@@ -26,7 +26,9 @@ from flatlands.server.game.hooks import Hook
 from flatlands.server.game.play import one_at_a_time
 from flatlands.server.storage.upkeep import GROW_EVERY, SWEEP_EVERY
 from flatlands.testkit import World
-from tests.server.harness import Broken, Clock, Harness, clock_stores
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
+from tests.server.harness import Broken, Harness
 
 
 class Run(Record):
@@ -187,7 +189,7 @@ def test_records_are_added_in_the_step_that_takes_a_thing_or_not_at_all(world):
 
 def test_a_thing_that_is_gone_adds_no_record():
     clock = Clock()
-    harness = Harness(nodes=1, stores=clock_stores(clock), clock=clock, play=Runs)
+    harness = Harness(nodes=1, stores=shared_stores(clock), clock=clock, play=Runs)
     client = harness.stand("Ada", (10 * 1024, 0), (60, 40))
     harness.run(GROW_EVERY * 3)
     game, node = harness.game_of(), harness.node
@@ -306,7 +308,7 @@ def test_a_method_that_fails_in_its_round_is_counted_and_called_again(caplog):
             raise Refused("no", "there is nobody to tell")
 
     clock = Clock()
-    harness = Harness(nodes=1, stores=clock_stores(clock), clock=clock, play=Fails)
+    harness = Harness(nodes=1, stores=shared_stores(clock), clock=clock, play=Fails)
     harness.run(2500)
     assert Fails.calls == 2 == harness.node.stats["hooks_failed"]
     assert "fall of the game failed" in caplog.text

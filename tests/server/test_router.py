@@ -13,9 +13,10 @@ from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
 from flatlands.server.players.takeovers import RELEASED_FOR
 from flatlands.server.squares.peers import NodeLoad
-from flatlands.testkit import harness
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
 from flatlands.world.track import Goal, Heading
-from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.harness import Harness
 
 A, B, C = (f"https://{name}.example.org" for name in "abc")
 
@@ -30,7 +31,7 @@ def world(*addresses, skew=0):
     """Return machines of one node each, which share a store; the first one's plan has one
     district."""
     clock = Clock()
-    more = {"clock": clock, "stores": clock_stores(clock), "skew": skew}
+    more = {"clock": clock, "stores": shared_stores(clock), "skew": skew}
     machines = Harness(nodes=len(addresses), addresses=addresses, **more)
     machines.run(4000)
     return machines
@@ -144,7 +145,7 @@ def test_another_node_goes_on_with_the_plan_when_its_maker_dies():
 
 def test_machines_of_another_game_that_use_the_same_store_make_a_plan_of_their_own(monkeypatch):
     machines = world(A, B)
-    monkeypatch.setattr(harness, "Node", partial(Node, plays="another game"))
+    monkeypatch.setattr("flatlands.testkit.host.Node", partial(Node, plays="another game"))
     machines._addresses.append(C)
     other = machines.host()
     for host in machines.hosts[:2]:

@@ -7,8 +7,10 @@ from flatlands import Part, Thing, flag, number, plain, text
 from flatlands.server.storage import schema
 from flatlands.stores.base import StoreError
 from flatlands.stores.registry import open_store
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import SimulatedStore, shared_stores
 from tests.processes import ServerProcess
-from tests.server.harness import Clock, ClockStore, Harness, clock_stores
+from tests.server.harness import Harness
 from tests.server.test_settings import run
 
 
@@ -18,7 +20,7 @@ def kind(name="Apple", **having):
 
 @pytest.fixture
 def store():
-    return clock_stores(Clock())()
+    return shared_stores(Clock())()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def new(broken=False):
 def kept():
     """The clock and the stores that harnesses use, one after the other."""
     clock = Clock()
-    return {"clock": clock, "stores": clock_stores(clock)}
+    return {"clock": clock, "stores": shared_stores(clock)}
 
 
 def play(game, kept, **more):
@@ -205,7 +207,7 @@ def test_a_store_that_is_away_at_first_is_read_later(kept):
     away = [True]
     play(old(), kept)
 
-    class Absent(ClockStore):
+    class Absent(SimulatedStore):
         def _wait(self, call, *arguments):
             if away[0]:
                 raise StoreError("it is away")

@@ -9,10 +9,11 @@ from flatlands.server.clients import screen
 from flatlands.server.messages.protocol import CELLS
 from flatlands.server.players.orders import BAR
 from flatlands.server.runtime.limits import PEOPLE
+from flatlands.testkit.connection import frame_payloads
 from flatlands.world.grid import Rect
 from flatlands.world.terrain import GROUND
 from flatlands.world.track import UNIT
-from tests.server.harness import Harness, batches, events, split
+from tests.server.harness import Harness, batches, events
 
 
 @pytest.fixture
@@ -598,7 +599,7 @@ def test_a_client_that_takes_nothing_misses_events_and_is_then_told_everything(h
     paces(neighbour, 200, 50)
     assert client.session.lags_since is not None
     # Nothing piles up for it.
-    waiting = split(b"".join(client.connection.remainder))
+    waiting = frame_payloads(b"".join(client.connection.remainder))
     assert len(batches(list(map(msgpack.unpackb, waiting)))) == 1
     assert harness.loop.stats["skipped"] >= 10
     client.connection.drain()

@@ -7,13 +7,15 @@ import pytest
 from flatlands.games.paint.game import Game as Paint
 from flatlands.server.cluster.split_brain import COUNTS_FOR, EVERY
 from flatlands.server.squares.peers import APART, DEAD_AFTER
-from tests.server.harness import Broken, Clock, Harness, clock_stores
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
+from tests.server.harness import Broken, Harness
 
 
 def sharing(nodes):
     """Return a harness whose nodes have shared a store for a while."""
     clock = Clock()
-    harness = Harness(nodes=nodes, clock=clock, stores=clock_stores(clock))
+    harness = Harness(nodes=nodes, clock=clock, stores=shared_stores(clock))
     harness.run(4 * EVERY)
     return harness
 

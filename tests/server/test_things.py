@@ -21,8 +21,10 @@ from flatlands.server.storage.items import LEFT_WITHIN, LOOK_AFTER, MOST, OF
 from flatlands.server.storage.reader import AGAIN
 from flatlands.server.storage.upkeep import AFTER_FAILURE, GROW_EVERY, LOOK_EVERY
 from flatlands.stores.base import Item, Score, StoreError
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
 from flatlands.world.track import SPEED, UNIT, Track
-from tests.server.harness import KEY, Broken, Clock, Harness, clock_stores
+from tests.server.harness import KEY, Broken, Harness
 
 ORCHARD = "things test_things 2013-16"
 
@@ -75,7 +77,7 @@ class Orchard(Engine):
 def orchard():
     def start(nodes=1, play=Orchard, **more):
         clock = Clock()
-        stores = clock_stores(clock)
+        stores = shared_stores(clock)
         return Harness(nodes=nodes, stores=stores, clock=clock, play=play, **more)
 
     return start
@@ -1219,7 +1221,7 @@ class Carried(Engine):
 @pytest.mark.parametrize("moved", [False, True])
 def test_a_player_that_has_left_the_game_may_leave_the_thing_that_it_carried(moved):
     clock = Clock()
-    harness = Harness(play=Carried, clock=clock, stores=clock_stores(clock), ready=True)
+    harness = Harness(play=Carried, clock=clock, stores=shared_stores(clock), ready=True)
     a, b = (harness.place(name, (0, 0)) for name in "ab")
     if moved:
         a.walk(1, 0)

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flatlands.server.runtime.timers import SLACK, DeadlineHeap, TimerQueue
-from tests.server.harness import Clock, ManualLoop
+from flatlands.testkit.clock import Clock, ManualLoop
 
 
 def test_a_key_that_is_put_meanwhile_is_taken_too():

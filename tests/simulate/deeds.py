@@ -23,10 +23,14 @@ from flatlands.server.squares.peers import (
     silent,
 )
 from flatlands.server.storage import upkeep
+from flatlands.testkit.client import Client
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.host import Host
 from flatlands.testkit.search import Deed
+from flatlands.testkit.store import shared_stores
 from flatlands.world.track import UNIT
 from tests import bare
-from tests.server.harness import Client, Clock, Harness, Host, clock_stores
+from tests.server.harness import Harness
 from tests.server.machine import Machine
 from tests.simulate.ground import WRITTEN_WITHIN, Ground, Painted
 from tests.simulate.rule import Broken, check, check_ways
@@ -118,7 +122,7 @@ class World:
         clock = Clock()
         self.rare = plan.rare
         # Half of the worlds with cells do without a store.
-        stores = clock_stores(clock)
+        stores = shared_stores(clock)
         stored = plan.herd or plan.things or (plan.cells and plan.seed % 2 == 1)
         self.herd = self.herd if plan.herd else 0
         self.harness: Harness = (Machine if plan.machine else Harness)(
@@ -222,7 +226,7 @@ class World:
             host.broker.losing = 0.0
             if host.broker.down:
                 host.broker.restore(host.node)
-            host.broker.find_subscriptions(host.node)
+            host.broker.restore_subscriptions(host.node)
         if isinstance(harness, Machine):
             harness.arrive()
         for client in harness.clients:
@@ -457,7 +461,7 @@ class World:
     def remember(self, a: int, _b: int, _c: int) -> None:
         host = self.host(a)
         if not host.frozen:
-            host.broker.find_subscriptions(host.node)
+            host.broker.restore_subscriptions(host.node)
 
     def quiet(self, _a: int, _b: int, _c: int) -> None:
         """End all faults, and check that every screen is right within five seconds, and right

@@ -16,11 +16,12 @@ from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.reach import square_of
 from flatlands.server.storage.reader import AGAIN
 from flatlands.stores.base import NEVER, Store
+from flatlands.testkit.host import Host
 from flatlands.world.grid import Square
 from flatlands.world.tiles import LAST, SUM, WRITE
 from flatlands.world.track import Tile, tile_at
 from tests.bare import Game
-from tests.server.harness import Harness, Host
+from tests.server.harness import Harness
 from tests.simulate.rule import Broken, is_unpublished, is_untold
 
 #: ms within which the written ground is the same everywhere, once nobody walks and

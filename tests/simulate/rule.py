@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.squares.peers import GONE_AFTER
 from flatlands.server.workers.migration import SHOW_WITHIN
-from flatlands.testkit.harness import Client, Harness, alike, less_roughly
+from flatlands.testkit.client import Client
+from flatlands.testkit.comparison import allow_for_sketches, records_match
+from flatlands.testkit.harness import Harness
 from flatlands.world.grid import Square
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def _check_client(world: "World", client: Client) -> None:
         raise Broken("a client still believes that the link is down")
     truth, belief = harness.truth(client), harness.belief(client)
     slack = max(SLACK_RARE if world.rare or world.things else SLACK, world.longest)
-    belief = less_roughly(belief, truth, client, slack)
+    belief = allow_for_sketches(belief, truth, client.model, slack)
     for id in belief.keys() - truth.keys():
         if world.stopped.get(id, 0) > harness.clock.time:
             continue
@@ -114,7 +116,7 @@ def _check_client(world: "World", client: Client) -> None:
         raise Broken(f"player {_short(id)} is in play as {truth[id]}, and not on {where}")
     for id, real in truth.items():
         known, now = belief[id], client.now()
-        if not (alike(real, known, now, slack) or _is_torn(world, id, real[0], known[0])):
+        if not (records_match(real, known, now, slack) or _is_torn(world, id, real[0], known[0])):
             raise Broken(f"player {_short(id)} is {real}, and a screen shows {known}")
 
 

@@ -21,7 +21,9 @@ from flatlands.server.storage.reader import AFTER_FAILURE, AGAIN
 from flatlands.server.storage.things import of_row
 from flatlands.server.storage.upkeep import GROW_EVERY
 from flatlands.stores.base import Store, StoreError
-from tests.server.harness import Client, Harness, Host
+from flatlands.testkit.client import Client
+from flatlands.testkit.host import Host
+from tests.server.harness import Harness
 from tests.simulate.rule import Broken
 
 #: The things of each cell, and the seconds after which one that was taken lies somewhere else, give

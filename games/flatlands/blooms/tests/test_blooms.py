@@ -9,7 +9,7 @@ from gevent import GreenletExit
 from flatlands import Records
 from flatlands.games.flatlands.blooms.blooms import DAY, GAP, KNOWN, Dance, Dancer, danced
 from flatlands.games.flatlands.events import DANCE
-from flatlands.testkit.harness import ClockStore
+from flatlands.testkit.store import SimulatedStore
 from games.flatlands.tests.worlds import lonely, noted, resident, same_person, spoil
 
 WAVE = 1
@@ -145,7 +145,7 @@ def test_a_node_that_dies_while_a_square_begins_to_bloom_has_done_all_of_it_or_n
 ):
     ada, bob, cid = some = people(world)
     dance(world, *some, seconds=6)
-    real = ClockStore.take
+    real = SimulatedStore.take
 
     def dies(self, queue, *arguments, **more):
         if done:
@@ -153,7 +153,7 @@ def test_a_node_that_dies_while_a_square_begins_to_bloom_has_done_all_of_it_or_n
         world.kill(1)
         raise GreenletExit
 
-    monkeypatch.setattr(ClockStore, "take", dies)
+    monkeypatch.setattr(SimulatedStore, "take", dies)
     with pytest.raises(GreenletExit):
         bob.do("emote", DANCE)
     monkeypatch.undo()

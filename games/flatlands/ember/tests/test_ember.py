@@ -12,7 +12,7 @@ from flatlands.games.flatlands.ember import ember as module
 from flatlands.games.flatlands.ember.ember import BURNS, DAY, HANDS, HEARTH, names_of
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.notes import MARK, Note
-from flatlands.testkit.harness import ClockStore
+from flatlands.testkit.store import SimulatedStore
 from flatlands.world.terrain import Terrain
 from games.flatlands.tests.worlds import ask, lonely, noted, put, resident, same_person
 
@@ -223,7 +223,7 @@ def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, m
     take(world, ada)
     assert take(world, bob, ada.id) == ""
     carry(world, bob)
-    real = ClockStore.take
+    real = SimulatedStore.take
 
     def dies(self, queue, *arguments, **more):
         if done:
@@ -231,7 +231,7 @@ def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, m
         world.kill(1)
         raise GreenletExit
 
-    monkeypatch.setattr(ClockStore, "take", dies)
+    monkeypatch.setattr(SimulatedStore, "take", dies)
     with pytest.raises(GreenletExit):
         bob.do("light")
     monkeypatch.undo()

@@ -11,12 +11,13 @@ from flatlands.games.flatlands.walkers import company, errands, sight, talk
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.games.flatlands.walkers.people import NAMES
 from flatlands.games.flatlands.walkers.talk import AGAIN, GREETINGS, SAYINGS, SIGHTS, Facts, answer
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
 from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from flatlands.world.track import UNIT, Goal, leg
 from games.flatlands.tests.harness import Harness
 from games.flatlands.walkers.tests.test_herd import herding, others
 from tests.processes import ROOT
-from tests.server.harness import Clock, clock_stores
 
 WAVE = 1
 SCREEN = (96, 64)
@@ -291,7 +292,7 @@ def calls(text):
 @pytest.mark.parametrize("store", [False, True])
 def test_a_newcomer_is_led_by_paths_to_a_landmark(store):
     clock = Clock()
-    more = {"clock": clock, "stores": clock_stores(clock)} if store else {}
+    more = {"clock": clock, "stores": shared_stores(clock)} if store else {}
     harness = clockwork(free=False, **more)
     harness.run(3000)
     been = set()

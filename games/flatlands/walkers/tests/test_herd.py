@@ -9,10 +9,12 @@ from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import incarnation
 from flatlands.server.squares.peers import GONE_AFTER
 from flatlands.server.storage.lease import EVERY, LEASE
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
 from flatlands.world.track import SPEED, UNIT
 from games.flatlands.tests.harness import Harness, Rules
 from games.flatlands.tests.servers import inside
-from tests.server.harness import Broken, Clock, clock_stores
+from tests.server.harness import Broken
 from tests.socket_client import SocketClient
 
 #: More than half of the world's people and deer fit on a screen of this size, wherever they walk.
@@ -29,7 +31,7 @@ SIZES = Sizes(people=9, deer=5)
 def herding(nodes=1, sizes=SIZES, **more):
     """Return a harness whose nodes share a herd."""
     clock = Clock()
-    more |= {"stores": clock_stores(clock), "rules": Rules(per_cell=0), "clock": clock}
+    more |= {"stores": shared_stores(clock), "rules": Rules(per_cell=0), "clock": clock}
     return Harness(nodes=nodes, sizes=sizes, **more)
 
 
@@ -276,7 +278,7 @@ def test_a_node_whose_store_is_away_hands_its_herd_over(told, monkeypatch):
     watch.run(200 if told else 4100)
     assert not herd(kept) and sorted(herd(other)) == everybody()
     kept.node.store_client.store = store
-    kept.broker.find_subscriptions(kept.node)
+    kept.broker.restore_subscriptions(kept.node)
     watch.run(5000)
     check_kept(harness)
     assert not watch.vanished

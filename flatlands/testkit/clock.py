@@ -1,0 +1,152 @@
+"""A clock that only the test moves, and a node's event loop with its timers in the time of it."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from heapq import heappop, heappush
+from operator import itemgetter
+from typing import Any
+
+from flatlands.server.runtime.loop import BEAT, FORGIVE_FOR, STALL, Loop
+
+
+class Clock:
+    """The time of a harness in ms, which only the test moves."""
+
+    def __init__(self) -> None:
+        self.time = 1_700_000_000_000
+
+
+class ManualLoop:
+    """A server.runtime.loop.Loop in a harness's time. Its node's clock is `skew` ms ahead."""
+
+    def __init__(self, clock: Clock, skew: int = 0) -> None:
+        self.stats: Counter[str] = Counter()
+        #: What was measured -> the us that it took, each time.
+        self.durations: defaultdict[str, list[int]] = defaultdict(list)
+        self.clock = clock
+        self.skew = skew
+        self.measured = 0.0
+        #: ms for which this node has just stood still, as `late` returns it.
+        self.stood = 0
+        #: ms by which its last beat was late.
+        self.lag = 0
+        #: When it turned last; its turns before and after it stood still.
+        self._turned: int | None = None
+        self._slept = 0, -FORGIVE_FOR
+        self._phase = self.now() % 1000
+        #: Seconds by which each call of `seconds` is later than the last one.
+        self.cost = 0.0
+        #: If it is set, it shuffles the callbacks of a turn.
+        self.chance: random.Random | None = None
+        #: Whether failures are only counted, as in the real loop.
+        self.forgiving = False
+        #: Called after each thing that the node does: a callback, or taking a message.
+        self.on_done: Callable[[], None] = lambda: None
+        self._soon: list[Callable[[], object]] = []
+        #: A heap of the timers that were set: the node time, the timer's number, and itself. One
+        #: that was set again since is in it twice.
+        self._timers: list[tuple[int, int, ManualTimer]] = []
+        self._made = 0
+
+    @property
+    def time(self) -> int:
+        return self.clock.time
+
+    def now(self) -> int:
+        return self.clock.time + self.skew
+
+    def at(self, monotonic: float) -> int:
+        return round(monotonic * 1000) + self.skew
+
+    def late(self) -> int:
+        return self.stood
+
+    def slept(self) -> tuple[int, int] | None:
+        now = self.now()
+        if self._turned is not None and now - self._turned > BEAT + STALL:
+            return self._turned, now
+        return self._slept if now < self._slept[1] + FORGIVE_FOR else None
+
+    def seconds(self) -> float:
+        self.measured += self.cost
+        return self.measured
+
+    def record(self, what: str, us: int) -> None:
+        self.durations[what].append(us)
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        self._soon.append(callback)
+
+    def guarded(self, callback: Callable[..., None], *arguments: Any) -> None:
+        try:
+            callback(*arguments)
+        except Exception:
+            self.failed()
+
+    def failed(self) -> None:
+        """Fail the test, unless it is about failures."""
+        self.stats["errors"] += 1
+        if not self.forgiving:
+            raise
+
+    def timer(self, callback: Callable[[], None]) -> "ManualTimer":
+        self._made += 1
+        return ManualTimer(self._timers, self._made, callback)
+
+    def keep_running(self, name: str, run: Callable[[], None]) -> None:
+        """Do nothing: the harness receives instead."""
+
+    every = Loop.every
+    put_off = Loop.put_off
+    in_turns = Loop.in_turns
+
+    def turn(self) -> bool:
+        """Call the callbacks that are due now; return False if there were none."""
+        callbacks, self._soon = self._soon, []
+        now = self.now()
+        if (slept := self.slept()) is not None:
+            self._slept = slept
+        self._turned = now
+        due = []
+        while (at := self._soonest()) is not None and at <= now:
+            _, number, timer = heappop(self._timers)
+            timer.at = None
+            due.append((number, timer.callback))
+        # In the order in which they were made.
+        callbacks += [callback for _, callback in sorted(due, key=itemgetter(0))]
+        if self.chance is not None and len(callbacks) > 1:
+            self.chance.shuffle(callbacks)
+        for callback in callbacks:
+            callback()
+            self.on_done()
+        return bool(callbacks)
+
+    def next(self) -> int | None:
+        """Return the harness's time at which the next timer goes off, or None."""
+        due = self._soonest()
+        return None if due is None else due - self.skew
+
+    def _soonest(self) -> int | None:
+        """Return the node time of the next timer, which is then the first of the heap, or None."""
+        timers = self._timers
+        while timers and timers[0][2].at != timers[0][0]:
+            heappop(timers)
+        return timers[0][0] if timers else None
+
+
+class ManualTimer:
+    def __init__(
+        self,
+        timers: "list[tuple[int, int, ManualTimer]]",
+        number: int,
+        callback: Callable[[], None],
+    ) -> None:
+        self._timers, self._number = timers, number
+        self.callback = callback
+        self.at: int | None = None
+
+    def set(self, at: int | None) -> None:
+        self.at = at
+        if at is not None:
+            heappush(self._timers, (at, self._number, self))

@@ -1,0 +1,50 @@
+"""Compares what a client believes of players with the truth."""
+
+from typing import Any
+
+from flatlands.model import Model
+from flatlands.world.track import Track
+
+
+def allow_for_sketches(
+    belief: dict[int, tuple[Any, ...]],
+    truth: dict[int, tuple[Any, ...]],
+    model: Model,
+    slack: int = 0,
+) -> dict[int, tuple[Any, ...]]:
+    """Return a belief in which true tracks replace those that are from sketches and as close as
+    docs/protocol.md promises, if the clocks of nodes are known to within `slack` ms."""
+    exact = dict(belief)
+    for id, known in model.players.items():
+        if known.rough and id in truth:
+            x, y, dx, dy, start, lasts = truth[id][4]
+            # How far along the real way the sketch is, and so when the player would be there.
+            ahead = (known.track[0] - x) * dx + (known.track[1] - y) * dy
+            late = known.track[4] - start - ahead * lasts // (dx * dx + dy * dy or 1)
+            late = max(-slack, min(late, slack))
+            shifted = x, y, dx, dy, start + late, lasts
+            if _is_close(truth[id][4], known.track) or _is_close(shifted, known.track):
+                exact[id] = *belief[id][:4], truth[id][4], *belief[id][5:]
+    return exact
+
+
+def _is_close(real: tuple[int, ...], sketch: tuple[int, ...]) -> bool:
+    """Return whether a sketch was right to 1/32 tile when it was made, and to half a tile later."""
+    real_track, sketched, begun = Track(*real), Track(*sketch), sketch[4]
+    return all(
+        abs(p - q) <= (33 if t == begun else 512)
+        for t in (begun, sketched.end, max(sketched.end, real_track.end))
+        for p, q in zip(real_track.at(t), sketched.at(t), strict=True)
+    )
+
+
+def records_match(real: tuple[Any, ...], believed: tuple[Any, ...], now: int, slack: int) -> bool:
+    """Return whether two records of a player are the same.
+
+    The starts of tracks may differ by `slack` ms, or by any time if both tracks are over.
+    """
+    track, other = real[4], believed[4]
+    if real[:4] != believed[:4] or real[5:] != believed[5:] or track[:4] != other[:4]:
+        return False
+    over = track[4] + track[5] <= now and other[4] + other[5] <= now
+    return over or bool(abs(track[4] - other[4]) <= slack)

@@ -1,0 +1,66 @@
+"""A store in the time of a harness, which its nodes share, and which can be away."""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from flatlands.stores.base import Item, Score, StoreError
+from flatlands.stores.sqlite import SqliteStore, prepare
+from flatlands.testkit.clock import Clock
+
+
+class SimulatedStore(SqliteStore):
+    """A store in memory and in a harness's time, which several nodes share.
+
+    It answers without its own thread, and not at all while it is `away`.
+    """
+
+    away = False
+
+    def __init__(self, clock: Clock, shared: sqlite3.Connection) -> None:
+        super().__init__("memory://", "harness")
+        self._clock = clock
+        self._connection = shared
+        self.identity = "harness"
+        #: Called with the queue, id and body of what somebody has taken, and with the scores.
+        self.on_taken: Callable[..., object] = lambda *_: None
+
+    def take(
+        self,
+        queue: str,
+        id: str,
+        then: Iterable[tuple[str, Item]] = (),
+        scores: Iterable[Score] = (),
+        *,
+        only: bytes | None = None,
+    ) -> bytes | None:
+        points = list(scores)
+        body = super().take(queue, id, then, points, only=only)
+        if body is not None:
+            self.on_taken(queue, id, body, points)
+        return body
+
+    def _now(self) -> int:
+        return self._clock.time
+
+    def _wait(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        if self.away:
+            raise StoreError("it is away")
+        return call(*arguments)
+
+
+class _SharedConnection(sqlite3.Connection):
+    """A connection that is closed with the last of the stores that share it, in whichever thread
+    that is noticed: Python 3.13 warns of one that is never closed."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def shared_stores(clock: Clock) -> Callable[[], SimulatedStore]:
+    """Return a function that opens a node's store; all nodes share one, in a harness's time."""
+    shared = sqlite3.connect(
+        ":memory:", isolation_level=None, factory=_SharedConnection, check_same_thread=False
+    )
+    prepare(SimulatedStore(clock, shared)._path, shared)
+    return lambda: SimulatedStore(clock, shared)

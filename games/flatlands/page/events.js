@@ -38,11 +38,13 @@
  * @property {[other: number]} spark  somebody has returned a wave of this page's player, or it has returned somebody's
  * @property {[]} walked      the player walks
  *
- * What the controls say:
- * @property {[]} frame       a frame is about to be drawn, while somebody plays
+ * What the controls say, and what walks the player:
  * @property {[]} steer       the player walks elsewhere, by keys or by a click on the ground
  * @property {[]} put         it is put elsewhere
  * @property {[id: number]} followed  it begins to follow somebody
+ *
+ * What main.js says:
+ * @property {[]} frame       a frame is about to be drawn, while somebody plays
  *
  * And what a part of the game says to another one:
  * @property {[gems: number, flies: boolean]} purse  so many gems are left to plant, one of which may still fly to the counter

@@ -8,15 +8,20 @@ import { Events } from './events.js';
 import { randomLook } from './faces.js';
 import { Hud } from './hud/hud.js';
 import { Input } from './input.js';
+import { install as installInvitations } from './invitations.js';
 import { Lookout } from './lookout.js';
 import { Measures } from './measures.js';
+import { Navigation } from './navigation.js';
 import { PARTS } from './parts.js';
 import { advanceScene } from './scene.js';
 import { Session } from './session.js';
 import { Sound } from './sound.js';
+import { install as installSoundscape } from './soundscape.js';
 import { Spectator } from './spectator.js';
 import { State } from './state.js';
 import { stroll } from './strollers.js';
+import { install as installSurroundings } from './surroundings.js';
+import { install as installTalk } from './talk.js';
 import { AtlasView } from './view/atlas.js';
 import { Minimap } from './view/minimap.js';
 import { Portrait, signOf } from './view/portrait.js';
@@ -34,8 +39,9 @@ import { tileSize, View } from './view/view.js';
  * @property {Minimap} minimap    `kinds`, `under`, `layers`, `over`
  * @property {AtlasView} map      the map of everybody: `under`, `layers`, `sights`, `said`, `tilesFound`
  * @property {Hud} hud            the panels: `chip`, `sheet`, `deed`, `note`, `toast` and others, and `tools.help.texts`
- * @property {Session} session    the connection: `told` (the errors of which the player is told)
- * @property {Controls} controls  keys and clicks: `targets`, `escapes`
+ * @property {Session} session    the connection: `connected`, and `told` (the errors of which the player is told)
+ * @property {Navigation} navigation  walks the player
+ * @property {Controls} controls  keys and clicks: `targets`, `escapes`, `showMenu`
  * @property {Sound} sound
  */
 
@@ -56,17 +62,20 @@ const minimap = new Minimap(document.getElementById('minimap'));
 const hud = new Hud(document.getElementById('hud'), events, { portraitOn: (own) => new Portrait(own), signOf }, live);
 const session = new Session(client, state, hud, events);
 const sound = new Sound();
-const controls = new Controls(state, session, hud, view, sound, events);
+const navigation = new Navigation(state, session, hud, view, events);
+const controls = new Controls(state, net, hud, view, navigation, events);
 const input = new Input(canvas, controls);
 events.on('stick', (dx, dy) => input.stick(dx, dy));
 events.on('typing', () => input.rest());
 events.on('walkOn', () => input.repeat());
+events.on('grid', () => hud.setGrid(state.gridShown = !state.gridShown));
 const spectator = new Spectator(net.url, (message) => lookout.message(message));
 const map = new AtlasView(document.getElementById('atlas'));
 const lookout = new Lookout(state, hud, map, net, spectator, live, events);
 state.notes.add(70, SPARK);
 /** @type {Game} */
-const game = { client, events, state, view, minimap, map, hud, session, controls, sound };
+const game = { client, events, state, view, minimap, map, hud, session, navigation, controls, sound };
+for (const install of [installInvitations, installSoundscape, installSurroundings, installTalk]) install(game);
 const parts = Object.fromEntries(Object.entries(PARTS).map(([name, { install }]) => [name, install(game)]));
 client.on.applied((message) => lookout.message(message));
 const measures = new Measures(state, net);
@@ -106,7 +115,10 @@ function frame() {
     stroll(state, hud.titleScreen.looks.look, now);
   }
   advanceScene(state, now);
-  controls.frame();
+  if (net.playing) {
+    events.emit('frame');
+    hud.notes.waiting(state.lacks.first((lack) => lack(state)));
+  }
   // What the map covers need not be drawn.
   if (!lookout.frame()) view.render(state);
 }
@@ -119,7 +131,7 @@ function showReadings() {
 
 // The part book has this on a page of its own, under the same key.
 if (!hud.tools.has('n')) {
-  hud.deed({ letter: 'n', sign: 'people', label: 'You', help: 'your name and face', at: 30, act: () => controls.openYou() });
+  hud.deed({ letter: 'n', sign: 'people', label: 'You', help: 'your name and face', at: 30, act: events.emitter('you') });
 }
 
 // For the browser's console and for tests: nothing in the page may depend on it.

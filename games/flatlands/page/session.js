@@ -1,5 +1,5 @@
 // The session of this page's player: joins under a name, and tells the player what the engine's client tells of
-// the connection and of who speaks. What the player does is in controls.js.
+// the connection and of who speaks.
 
 import { EMOTES, isEmote, showEmote } from './emotes.js';
 import { isComputer, isDeer } from './faces.js';
@@ -7,6 +7,7 @@ import { forBrowser } from './keep.js';
 import * as P from './protocol.js';
 import { clearScene, cutCamera, noteLateness, showSaying } from './scene.js';
 import { Terrain } from './terrain.js';
+import { sayable } from './texts.js';
 import { UNIT } from './track.js';
 
 /** @typedef {import('./client.js').Client} Client */
@@ -32,8 +33,6 @@ export class Session {
     this.near = invitationHere();
     this.told = new Set(TOLD);            // parts of the game add the codes of their errors
     this.walked = false;                  // true once the player has walked in this window
-    /** @type {(text: string) => void} Called with the invitation that was asked for. */
-    this.onInvitation = () => {};
     /** @type {Set<string>} Those of ONCE that the player was told of. */
     this.toldOnce = new Set();
     const { on, net, identity } = client;
@@ -59,6 +58,8 @@ export class Session {
     identity.onOther = () => this.#showTitle();
     events.on('start', (name, look) => this.start(name, look));
     events.on('anew', () => this.startAnew());
+    events.on('you', () => hud.openYou(identity.name, identity.look));
+    events.on('appear', (name, look) => this.appear(name, look));
     this.#showTitle();
   }
 
@@ -82,9 +83,17 @@ export class Session {
     this.events.emit('walked');
   }
 
+  /** Return whether the server hears the player, and tell the player if not. */
+  connected() {
+    const { playing } = this.client.net;
+    if (!playing) this.hud.toast('Not connected: try again in a moment.');
+    return playing;
+  }
+
   /** Change the player's name or look. */
-  appear(name, look) {
-    const { identity, net } = this.client;
+  appear(wanted, look) {
+    if (!this.connected()) return;
+    const { identity, net } = this.client, name = sayable(wanted, P.NAME_LIMIT) || wanted || identity.name;
     if (name === identity.name && look === identity.look) return;
     Object.assign(identity, { name, look });
     Object.assign(net.hello, { name, look });
@@ -95,18 +104,6 @@ export class Session {
   startAnew() {
     this.client.leave();
     this.#left();
-  }
-
-  /** Ask the server for an invitation, and return a link with it once it has come.
-   * @returns {Promise<string>} */
-  invitation() {
-    const link = new Promise((resolve) => {
-      const by = encodeURIComponent(this.client.identity.name);
-      this.onInvitation = (text) =>
-        resolve(new URL(`?near=${text}&by=${by}`, location.href).href);
-    });
-    this.client.net.act(P.INVITE);
-    return link;
   }
 
   /** @param {import('./client.js').Player} player */
@@ -169,7 +166,6 @@ export class Session {
   #take(message) {
     const { state } = this;
     if (message[0] === P.FLUSH) noteLateness(state, state.replica.late);
-    else if (message[0] === P.INVITATION) this.onInvitation(message[1]);
     else if (message[0] === P.HOST) this.#hosted(message);
     else if (message[0] === P.LINK) {
       state.linked = message[1];

@@ -1,5 +1,5 @@
-// The state: everything that the page is drawn from, in one place. session.js, controls.js and
-// scene.js change it; view/ and hud/ only read it. It never touches the page and sends nothing.
+// The state: everything that the page is drawn from, in one place. scene.js and what the player does change it,
+// and view/ and hud/ only read it. It never touches the page and sends nothing.
 
 import { Atlas } from './atlas.js';
 import { skyAt } from './day.js';

@@ -33,7 +33,7 @@ export function install({ client, state, view, minimap, map, hud, session, contr
 
   function build(text) {
     const line = sayable(text);
-    if (!controls.connected()) dialog.keep();
+    if (!session.connected()) dialog.keep();
     else if (line !== '') client.do.build(line);
   }
 
@@ -52,7 +52,7 @@ export function install({ client, state, view, minimap, map, hud, session, contr
     const { read } = cairns;
     hud.focusWorld();
     if (read === null) return;
-    controls.mute(read.thing.values.player, true);
+    events.emit('mute', read.thing.values.player, true);
     hud.toast(`You will see nothing more that ${read.thing.values.name} leaves or says.`);
   }
 

@@ -156,8 +156,10 @@ export class Navigation {
     this.#goOn();
   }
 
-  /** @param {import('./track.js').Pair} goal  in units */
-  #go(goal) {
+  /** Walk straight to a goal in units, and then on by a route, or by none.
+   * @param {import('./track.js').Pair} goal @param {Route | null} route */
+  #go(goal, route = null) {
+    this.route = route;
     this.walk({ goal });
     this.routed = this.state.walk.number;
     this.state.goal = { x: goal[0] / UNIT, y: goal[1] / UNIT, at: performance.now() };
@@ -175,7 +177,7 @@ export class Navigation {
     walk.advance(now);
     const next = route.next(walk.at(Math.floor(now)), walk.arrived, performance.now() + ROUTE_MS);
     if (next !== null) {
-      this.#go(next);
+      this.#go(next, route);
       state.goal = { x: route.goal[0] / UNIT, y: route.goal[1] / UNIT, at: performance.now() };
     } else if (route.ended) {
       this.route = null;

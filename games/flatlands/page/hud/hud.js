@@ -8,6 +8,7 @@ import { Chat } from './chat.js';
 import { Chip } from './chip.js';
 import { byTouch, element, icon, show } from './element.js';
 import { Effort, Sample } from './frames.js';
+import { LinkDialog } from './link.js';
 import { Menu } from './menu.js';
 import { NearDialog } from './near.js';
 import { Notes } from './notes.js';
@@ -50,6 +51,7 @@ export class Hud {
     this.notes = new Notes(then('unfollow'));
     this.menu = new Menu(events, focusWorld);
     this.nearDialog = new NearDialog();
+    this.linkDialog = new LinkDialog();
     this.typing = says('typing');
     this.youDialog = new YouDialog(events, pictures.portraitOn);
     this.ring = new Ring(says('emote'), pictures.signOf, focusWorld);
@@ -82,7 +84,7 @@ export class Hud {
       element('div', { class: 'top' }, readings, this.beside, notes.root),
       element('div', { class: 'bottom playing' }, this.dock, legend, stick), this.told,
       element('div', { class: 'playing' }, this.menu.root, this.ring.root), this.atlas.root);
-    root.append(this.tools.help.root, this.tools.link.root, this.nearDialog.root, this.youDialog.root);
+    root.append(this.tools.help.root, this.linkDialog.root, this.nearDialog.root, this.youDialog.root);
     this.room = new Panels(root, [strip, list, this.map, this.dock, legend, stick,
       ...notes.root.children]);
     this.#addAll();
@@ -238,8 +240,8 @@ export class Hud {
 
   /** Show a link to be shared, or copied by hand; `local` if it leads to this machine only. */
   showLink(link, local) {
-    this.#showDialog(this.tools.link.root);
-    this.tools.link.offer(link, local);
+    this.#showDialog(this.linkDialog.root);
+    this.linkDialog.offer(link, local);
   }
 
   /** Show a dialog. When it is closed, the focus is in the world again.

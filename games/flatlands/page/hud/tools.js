@@ -1,5 +1,5 @@
-// What a player can do apart from walking: two buttons that are always shown, a menu of all else by name, the
-// key of each, and the dialog with the invite link.
+// What a player can do apart from walking: two buttons that are always shown, a menu of all else by name, and
+// the key of each.
 
 import { walkingKeys } from '../keys.js';
 import { element, icon, show } from './element.js';
@@ -26,7 +26,6 @@ export class Tools {
     /** @type {Map<Deed, HTMLElement>} */
     this.entryOf = new Map();
     this.help = new Help(this.deeds, walkingKeys(/** @type {any} */ (navigator).keyboard));
-    this.link = new LinkDialog();
     this.giveFocusBack = giveFocusBack;
     this.entries = element('div', { class: 'entries panel' });
     this.more = button('more', 'More', 'More', () => this.#openMore(!this.isOpen));
@@ -100,55 +99,4 @@ function button(sign, label, title, onClick) {
     element('span', { class: 'word' }, label));
   made.addEventListener('click', onClick);
   return made;
-}
-
-/** A dialog with a link to share, or to copy by hand. */
-class LinkDialog {
-  constructor() {
-    this.field = element('input', { type: 'text', readonly: true, 'aria-label': 'Invite link' });
-    this.note = element('p', { class: 'warning' });
-    this.share = element('button', { type: 'button', class: 'play' }, 'Share');
-    this.copy = element('button', { type: 'button', class: 'play' }, 'Copy');
-    this.root = element('dialog', { class: 'help panel', 'aria-label': 'Invite' },
-      element('h2', {}, 'Invite a friend'),
-      element('p', {}, 'Anyone who opens this link starts beside you. The link is valid for a day.'),
-      element('form', { method: 'dialog' }, this.field, this.note,
-        element('div', { class: 'row-of-buttons' }, this.share, this.copy,
-          element('button', { type: 'submit', class: 'play quiet' }, 'Close'))));
-    this.share.addEventListener('click', () => this.#share());
-    this.copy.addEventListener('click', () => this.#copy());
-  }
-
-  /** Offer a link in the open dialog; `local` if it leads to this machine only. */
-  offer(link, local) {
-    this.field.value = link;
-    this.note.textContent = local ? 'It works on this machine only. For others, start the server with '
-      + 'make play HOST=0.0.0.0 and open the address that it prints.' : '';
-    this.copy.textContent = 'Copy';
-    // Both need https, or a page from this machine.
-    show(typeof navigator.share === 'function', this.share);
-    show(navigator.clipboard !== undefined, this.copy);
-    this.field.focus();
-    this.field.select();
-  }
-
-  async #share() {
-    try {
-      await navigator.share({ title: 'Flatlands', text: 'Come and walk with me:', url: this.field.value });
-      this.root.close();
-    } catch (error) {
-      // The player may have cancelled, and the link is still in the field.
-      if (!(error instanceof DOMException)) throw error;
-    }
-  }
-
-  async #copy() {
-    try {
-      await navigator.clipboard.writeText(this.field.value);
-      this.copy.textContent = 'Copied';
-    } catch (error) {
-      if (!(error instanceof DOMException)) throw error;
-      this.field.select();
-    }
-  }
 }

@@ -24,7 +24,12 @@ from flatlands.server.storage.things import middle_of
 from flatlands.stores.base import Score, Store
 from flatlands.testkit.client import Client
 from flatlands.testkit.clock import Clock
-from flatlands.testkit.comparison import allow_for_sketches, records_match
+from flatlands.testkit.comparison import (
+    allow_for_sketches,
+    believed_records,
+    records_match,
+    true_records,
+)
 from flatlands.testkit.harness import Harness
 from flatlands.testkit.host import Host
 from flatlands.testkit.store import SimulatedStore, shared_stores
@@ -362,8 +367,8 @@ class World:
         seen: dict[Any, Any] = {}
         for player in (player for player in self.players if player.playing):
             client = player._client
-            truth = self._harness.truth(client)
-            belief = allow_for_sketches(self._harness.belief(client), truth, client.model, CLOCKS)
+            truth = true_records(client, self._harness.hosts)
+            belief = allow_for_sketches(believed_records(client), truth, client.model, CLOCKS)
             for id in truth.keys() | belief.keys():
                 real, shown = truth.get(id), belief.get(id)
                 if not (real and shown and records_match(real, shown, client.now(), CLOCKS)):

@@ -14,9 +14,6 @@ class Simulation(Protocol):
     def settle(self) -> None:
         """Let everything happen that takes no time."""
 
-    def run(self, ms: int) -> None:
-        """Let this many ms pass."""
-
 
 class Client:
     """A client of a harness, on one of its nodes. `model` is what it believes."""

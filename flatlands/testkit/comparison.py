@@ -1,9 +1,45 @@
 """Compares what a client believes of players with the truth."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from flatlands.model import Model
+from flatlands.testkit.client import Client
+from flatlands.testkit.host import Host
+from flatlands.world.grid import Rect
 from flatlands.world.track import Track
+
+
+def true_records(client: Client, hosts: Iterable[Host]) -> dict[int, tuple[Any, ...]]:
+    """Return what a client should believe: all residents in the squares that it holds.
+
+    The result is id -> (seq, ack, name, dimmed, track, square, look, pace, values), with times
+    by the clock of the client's node.
+    """
+    assert client.model.held is not None
+    rect = Rect(*client.model.held)
+    truth = {}
+    for host in hosts:
+        ahead = client.host.loop.skew - host.loop.skew
+        for r in host.node.residents.by_id.values():
+            if rect.holds(r.square):
+                x, y, dx, dy, start, duration = r.track.numbers()
+                track = x, y, dx, dy, start + ahead, duration
+                state = r.seq, r.ack, r.name, r.dimmed
+                more = r.look, r.pace, list(r.values)
+                truth[r.id] = *state, track, r.square, *more
+    return truth
+
+
+def believed_records(client: Client) -> dict[int, tuple[Any, ...]]:
+    """Return what a client believes, in the same form."""
+    return {
+        p.id: (
+            *(p.seq, p.ack, p.name, p.dimmed, tuple(p.track), p.square),
+            *(p.look, p.pace, p.values),
+        )
+        for p in client.model.players.values()
+    }
 
 
 def allow_for_sketches(

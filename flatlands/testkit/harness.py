@@ -18,11 +18,11 @@ from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.stores.base import Store
 from flatlands.testkit.client import Client
 from flatlands.testkit.clock import Clock
-from flatlands.testkit.comparison import allow_for_sketches
+from flatlands.testkit.comparison import allow_for_sketches, believed_records, true_records
 from flatlands.testkit.ground import PatchedTerrain
 from flatlands.testkit.host import Host
 from flatlands.testkit.network import Network
-from flatlands.world.grid import SIDE, Rect
+from flatlands.world.grid import SIDE
 
 
 class Harness:
@@ -195,36 +195,6 @@ class Harness:
                 break
         self.settle()
 
-    def truth(self, client: Client) -> dict[int, tuple[Any, ...]]:
-        """Return what a client should believe: all residents in the squares that it holds.
-
-        The result is id -> (seq, ack, name, dimmed, track, square, look, pace, values), with times
-        by the clock of the client's node.
-        """
-        assert client.model.held is not None
-        rect = Rect(*client.model.held)
-        truth = {}
-        for host in self.hosts:
-            ahead = client.host.loop.skew - host.loop.skew
-            for r in host.node.residents.by_id.values():
-                if rect.holds(r.square):
-                    x, y, dx, dy, start, duration = r.track.numbers()
-                    track = x, y, dx, dy, start + ahead, duration
-                    state = r.seq, r.ack, r.name, r.dimmed
-                    more = r.look, r.pace, list(r.values)
-                    truth[r.id] = *state, track, r.square, *more
-        return truth
-
-    def belief(self, client: Client) -> dict[int, tuple[Any, ...]]:
-        """Return what a client believes, in the same form."""
-        return {
-            p.id: (
-                *(p.seq, p.ack, p.name, p.dimmed, tuple(p.track), p.square),
-                *(p.look, p.pace, p.values),
-            )
-            for p in client.model.players.values()
-        }
-
     def check(self) -> None:
         """Check that every client that does not lag believes the truth, and that there are some."""
         compared = 0
@@ -233,7 +203,7 @@ class Harness:
             lags = session.lags_since is not None or client.connection.backlogged
             if session.resident is not None and not lags:
                 assert session.resident.held == client.model.held
-                truth = self.truth(client)
-                assert allow_for_sketches(self.belief(client), truth, client.model) == truth
+                truth, belief = true_records(client, self.hosts), believed_records(client)
+                assert allow_for_sketches(belief, truth, client.model) == truth
                 compared += 1
         assert compared, "nobody is left who could believe anything"

@@ -12,7 +12,12 @@ from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.squares.peers import GONE_AFTER
 from flatlands.server.workers.migration import SHOW_WITHIN
 from flatlands.testkit.client import Client
-from flatlands.testkit.comparison import allow_for_sketches, records_match
+from flatlands.testkit.comparison import (
+    allow_for_sketches,
+    believed_records,
+    records_match,
+    true_records,
+)
 from flatlands.testkit.harness import Harness
 from flatlands.world.grid import Square
 
@@ -89,7 +94,7 @@ def _check_client(world: "World", client: Client) -> None:
     # A node that met another one in the store without hearing it trusts its link after 15 s.
     if not client.model.linked and not client.host.node.peers.apart:
         raise Broken("a client still believes that the link is down")
-    truth, belief = harness.truth(client), harness.belief(client)
+    truth, belief = true_records(client, harness.hosts), believed_records(client)
     slack = max(SLACK_RARE if world.rare or world.things else SLACK, world.longest)
     belief = allow_for_sketches(belief, truth, client.model, slack)
     for id in belief.keys() - truth.keys():

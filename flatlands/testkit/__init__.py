@@ -5,7 +5,6 @@ cut a link or kill a node. It needs no browser, no broker and no free port.
 """
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -17,23 +16,15 @@ from flatlands.bot import Player as Seen
 from flatlands.bot import Playing, Thing
 from flatlands.server.game import games
 from flatlands.server.game.actions import Action
-from flatlands.server.game.cells import CellLayer
-from flatlands.server.storage.items import OF, QUEUE
-from flatlands.server.storage.rows import TILE
 from flatlands.server.storage.things import middle_of
-from flatlands.stores.base import Score, Store
+from flatlands.stores.base import Store
 from flatlands.testkit.client import Client
 from flatlands.testkit.clock import Clock
-from flatlands.testkit.comparison import (
-    allow_for_sketches,
-    believed_records,
-    records_match,
-    true_records,
-)
 from flatlands.testkit.harness import Harness
 from flatlands.testkit.host import Host
+from flatlands.testkit.invariants import Taken, check_counts, wrong_screens
 from flatlands.testkit.store import SimulatedStore, shared_stores
-from flatlands.world.track import UNIT, Tile, tile_at
+from flatlands.world.track import Tile, tile_at
 
 log = logging.getLogger("flatlands")
 
@@ -45,9 +36,6 @@ SECOND = 1000
 
 #: Seconds after which a screen that is still wrong about the same thing is wrong for ever.
 LASTS = 2
-
-#: ms by which nodes may be wrong about each other's clocks, when messages took long.
-CLOCKS = 1000
 
 
 class Player(Playing):
@@ -238,15 +226,13 @@ class World:
         self._away = False
         #: Whether something is happening now, and how many hooks that may wait are running.
         self._moves, self._waiting = False, 0
+        self._taken = Taken()
         self._hosts = list(self._harness.hosts)
         for host in self._hosts:
             self._guard(host)
         #: Whether it has a store; and all who have ever joined.
         self.keeps = store
         self.players: list[Player] = []
-        #: The things that were taken, as they lay there; and the points for them.
-        self._taken: set[tuple[str, bytes]] = set()
-        self._points: Counter[tuple[str, str]] = Counter()
         self.run(READY)
 
     def join(
@@ -355,30 +341,14 @@ class World:
             assert not lasts, "; ".join(lasts)
         node = self._harness.hosts[0].node
         for layer in node.play.layers:
-            _check_counts(layer)
-        for (board, owner), points in self._points.items():
-            rank = node.store_client.store and node.store_client.store.rank(board, owner)
-            has = rank.n if rank else 0
-            assert has == points, f"on the board {board} {owner} has {has} points, and not {points}"
+            check_counts(layer)
+        self._taken.check(node.store_client.store)
 
     def _wrong(self) -> dict[str, str]:
         """Return, in words, what screens show wrongly now -> what they should show."""
-        wrong: dict[str, str] = {}
-        seen: dict[Any, Any] = {}
-        for player in (player for player in self.players if player.playing):
-            client = player._client
-            truth = true_records(client, self._harness.hosts)
-            belief = allow_for_sketches(believed_records(client), truth, client.model, CLOCKS)
-            for id in truth.keys() | belief.keys():
-                real, shown = truth.get(id), belief.get(id)
-                if not (real and shown and records_match(real, shown, client.now(), CLOCKS)):
-                    where = f"for player {id} the screen of {player.name} shows {_words(shown)}"
-                    wrong[where] = f", and not {_words(real)}"
-            for what, has in player._shown():
-                other, had = seen.setdefault(what, (player.name, has))
-                if had != has:
-                    wrong[f"in {what} {other} is shown {had}, and {player.name} {has}"] = ""
-        return wrong
+        playing = [player for player in self.players if player.playing]
+        screens = [(player.name, player._client, player._shown()) for player in playing]
+        return wrong_screens(screens, self._harness.hosts)
 
     def _alive(self, node: int) -> Host:
         host = self._hosts[node]
@@ -408,15 +378,6 @@ class World:
         if raised.errors:
             raise raised.errors[0]
 
-    def _note_taken(self, queue: str, id: str, body: bytes, scores: list[Score]) -> None:
-        """Note a thing that was taken. Raises AssertionError if it was before."""
-        if queue.startswith(QUEUE):
-            for board, owner, points in scores:
-                self._points[board, owner] += points
-            # What only counts an owner's things is put and taken with each try to leave one.
-            assert id.startswith(OF) or (id, body) not in self._taken, f"{id} was taken twice"
-            self._taken.add((id, body))
-
     def _guard(self, host: Host) -> None:
         """Make waiting at a node fail wherever a server forbids it."""
         spawn, wait = host.spawn, host.node.store_client.wait
@@ -434,7 +395,7 @@ class World:
             return wait(question)
 
         if isinstance(store := host.node.store_client.store, SimulatedStore):
-            store.on_taken = self._note_taken
+            store.on_taken = self._taken.note
         host.spawn = spawned
         host.node.store_client.wait = waits  # type: ignore[method-assign]
 
@@ -450,24 +411,3 @@ class _Raised(logging.Handler):
         """Keep an exception."""
         if record.exc_info and record.exc_info[1] is not None:
             self.errors.append(record.exc_info[1])
-
-
-def _words(record: tuple[Any, ...] | None) -> str:
-    """Return what is known of a player, as words."""
-    if record is None:
-        return "nobody"
-    seq, _, name, dimmed, (x, y, dx, dy, *_), _, look, pace, values = record
-    place = f"({(x + dx) / UNIT:.2f}, {(y + dy) / UNIT:.2f})"
-    more = " who has lost the connection" if dimmed else ""
-    return f"{name}{more} at or on the way to {place}, {look=} {pace=} {values=} {seq=}"
-
-
-def _check_counts(layer: CellLayer) -> None:
-    """Raise AssertionError unless the store's counts of a layer are those of its tiles."""
-    if layer.store is None:
-        return
-    counts = Counter[int]()
-    for item in layer.store.each(layer.rows.queue):
-        counts.update(value for _, value, *_ in TILE.iter_unpack(item.body) if value)
-    known = layer.rows.values(layer.store)
-    assert known == counts, f"{layer.name}: the store counts {known}, and has {dict(counts)}"

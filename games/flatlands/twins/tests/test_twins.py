@@ -276,7 +276,7 @@ def check(world, players):
     store = world._harness.hosts[0].node.store_client.store
     left = [item for item in store.each("things flatlands 2013-16") if item.id.startswith("Half:")]
     opened, halves = (
-        [id for id, _ in world._taken if id.startswith(kind)] for kind in ("Twin:", "Half:")
+        [id for id, _ in world._taken.things if id.startswith(kind)] for kind in ("Twin:", "Half:")
     )
     books = {player.name: partners(player) for player in players}
     assert len(halves) + len(left) == 2 * len(opened) > 0

@@ -40,7 +40,7 @@ export function install({ client, hud, events }) {
     }
   }
 
-  client.on.message((message) => {
+  client.on.applied((message) => {
     if (message[0] === P.INVITATION) onInvitation(message[1]);
   });
   events.on('invite', () => invite());

@@ -153,7 +153,7 @@ class Server:
             self._listener,
             make_pages(
                 self.health,
-                operator_pages(self, self.node.orders, self.node.play, settings.admin_token),
+                operator_pages(self, self.node.moderation, self.node.play, settings.admin_token),
                 forgets="always" if store is None else "restart" if settings.forgets else "",
                 page=game.page,
                 ground=ground if isinstance(ground, Chunks) else None,
@@ -187,7 +187,7 @@ class Server:
         loop.keep_running("the watch", self._watch)
         loop.keep_running("the round", self._go_round)
         loop.keep_running("the reports", self._reports.keep_writing)
-        self.node.orders.start()
+        self.node.moderation.start()
         self.node.peers.start()
         self.node.router.start()
         self.node.play.start()
@@ -467,7 +467,7 @@ class Server:
             "nodes": len(self.node.peers.peers) + 1,
             "ready": not self.readiness(),
             "herd": sum(id < OTHERS_FROM for id in self.node.residents.by_id),
-            "orders": len(self.node.orders),
+            "actions_in_force": len(self.node.moderation),
             "maps": len(self.node.views),
             "strangers": len(self.limits.strangers),
             "store": self.node.store_client.trouble is None,

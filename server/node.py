@@ -26,9 +26,9 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.players.invitations import Invitations
+from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.names import NameSearch
-from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
 from flatlands.server.players.takeovers import Takeovers
@@ -113,12 +113,12 @@ class Node:
         self.invitations = Invitations(
             bus, self.residents, self.peers, spots, self.movement, self.replicas
         )
-        self.orders = Orders(
+        self.moderation = Moderation(
             self.store_client, loop, self.residents, lambda id: self.play.silenced(id)
         )
 
         self.router = Router(address, bus, self.residents, self.peers, self.store_client)
-        self.names = NameSearch(bus, grid, self.residents, self.peers, self.orders)
+        self.names = NameSearch(bus, grid, self.residents, self.peers, self.moderation)
 
         # The map of everybody.
         self.census = Census(bus, self.outbox, lambda: self.play.game.wild_from)

@@ -56,7 +56,7 @@ class Host:
         if not paced:
             self.node.hub.pace = lambda _screens: 0
         self.node.peers.start()
-        self.node.orders.start()
+        self.node.moderation.start()
         self.node.router.start()
         self.node.play.start()
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")

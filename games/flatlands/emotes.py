@@ -31,7 +31,7 @@ class Emotes(Part):
     @action(rate=1, burst=5)
     def emote(self, me: Me, emote: int = number(1, 255)) -> None:
         """Make an emote. A muted player makes none."""
-        self.node.orders.check_voice(me.id, me.owner)
+        self.node.moderation.check_voice(me.id, me.owner)
         me.emit(Emote(emote=emote))
         if emote == WAVE:
             self._forget_waves()

@@ -39,7 +39,7 @@ class Today:
     def __init__(self, node: Node) -> None:
         self._queue = f"{QUEUE} {node.channels.ground}"
         self._store_client, self._loop = node.store_client, node.loop
-        self._orders = node.orders
+        self._orders = node.moderation
         self._known: _Names = {}
         #: What is not written yet.
         self._new: _Names = {}

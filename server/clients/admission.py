@@ -203,7 +203,7 @@ class Admission:
             met = yield from self._find_host(hello)
             if not applicant.connected:
                 return
-            # An order may have been given since, and the game may have said who it is.
+            # A moderation action may have come since, and the game may have said who it is.
             self._check_orders(claim, applicant, hello)
             id = new_id() if claim is None else claim.id
             begin = Begin(id, self._place(hello, claim, met), met)
@@ -221,9 +221,9 @@ class Admission:
         self._let_in(applicant, resident, hello, begin.met, back=False)
 
     def _check_orders(self, claim: Claim | None, applicant: Applicant, hello: Hello) -> None:
-        """Raise Refused if an operator's order keeps an applicant out."""
+        """Raise Refused if a moderation action keeps an applicant out."""
         id = None if claim is None else claim.id
-        self._node.orders.admit(id, applicant.address, hello.owner)
+        self._node.moderation.admit(id, applicant.address, hello.owner)
 
     def _check_seats(self, applicant: Applicant) -> None:
         """Raise Refused if there is no room for another player, or for one from this address."""

@@ -25,7 +25,7 @@ def say(session: Session, text: str) -> None:
     resident, cleaned = session.playing, clean(text, TEXT_LIMIT)
     if cleaned is None:
         raise Refused("say", f"say 1 to {TEXT_LIMIT} characters that can be seen", None)
-    session.node.orders.check_voice(resident.id, resident.owner)
+    session.node.moderation.check_voice(resident.id, resident.owner)
     # Unlike a move, it is never replaced by a newer one, so there must be a limit.
     if not session.limits.allow_there(SAYINGS, SAYINGS_EACH, session.address, resident.square):
         raise Refused("crowded", "too much is being said here: try again in a moment", None)
@@ -43,7 +43,7 @@ def appear(session: Session, name: str, look: int) -> None:
         raise Refused("name", BAD_NAME, None)
     if cleaned != resident.name:
         # Otherwise a muted player could speak by changing its name.
-        session.node.orders.check_voice(resident.id, resident.owner)
+        session.node.moderation.check_voice(resident.id, resident.owner)
         log_line("rename", player=resident.id, name=cleaned, address=session.address)
         session.node.play.renamed(resident.id, cleaned, resident.owner)
     session.node.residents.appear(resident, cleaned, look)
@@ -68,7 +68,7 @@ def key(session: Session, text: str) -> None:
     if resident.owner not in ("", owner):
         raise Refused("key", "this player has another key: to be somebody else, begin anew")
     # Whoever was sent away may have come back as somebody else.
-    session.node.orders.admit(resident.id, session.address, owner)
+    session.node.moderation.admit(resident.id, session.address, owner)
     if not resident.owner and not session.limits.meet(owner, session.address):
         # Clients send it again by themselves; players read this.
         sentence = "many new people came from your address: nothing counts for you yet"
@@ -93,7 +93,7 @@ def do(session: Session, name: str, fields: list[object]) -> None:
         raise Refused("fields", fault, None)
     if any(isinstance(value, str) and value for value in cleaned):
         # Others may read it.
-        session.node.orders.check_voice(session.playing.id, session.playing.owner)
+        session.node.moderation.check_voice(session.playing.id, session.playing.owner)
     session.playing.acted = True
     limits, address, rate = session.limits, session.address, action.of_address
     if rate is not None and not limits.allow_address(rate, address):

@@ -14,7 +14,7 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import FOUND_MOST, Found
 from flatlands.server.messages.texts import TEXT_LIMIT
-from flatlands.server.players.orders import Orders
+from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.residents import Residents
 from flatlands.server.runtime.limits import Rate, Rates
 from flatlands.server.runtime.timers import TimerQueue
@@ -50,10 +50,10 @@ class NameSearch:
     """Names: finds players of all nodes by what their names begin with or contain."""
 
     def __init__(
-        self, bus: Bus, grid: Grid, residents: Residents, peers: Peers, orders: Orders
+        self, bus: Bus, grid: Grid, residents: Residents, peers: Peers, moderation: Moderation
     ) -> None:
         self._bus, self._grid, self._loop = bus, grid, bus.loop
-        self._residents, self._peers, self._orders = residents, peers, orders
+        self._residents, self._peers, self._moderation = residents, peers, moderation
         self._rates = Rates()
         self._nonces = itertools.count(1)
         #: Nonce -> the question, what was found, and whom to tell.
@@ -112,7 +112,7 @@ class NameSearch:
         for id, resident in self._residents.by_id.items():
             # Computer players have no screen, nor have those who lost their connection.
             if resident.screen is not None and matches(question[0], resident.name):
-                if not self._orders.is_muted(id, resident.owner):
+                if not self._moderation.is_muted(id, resident.owner):
                     square = self._grid.square(*resident.track.at(now))
                     found.append([id, resident.name, *square])
         return self._best(question, found)

@@ -1,9 +1,8 @@
-"""The pages of operators: whether a server is ready, what it counts, and orders.
+"""The pages of operators: whether a server is ready, what it counts, and moderation.
 
-Requests for /metrics and /stats must come from this machine or carry the token; orders must carry
-the token. Orders are given by POST, with their parameters in the query and without a body, and each
-is logged. This module decides who may ask, and whether a request makes sense. It never carries out
-an order itself.
+Requests for /metrics and /stats must come from this machine or carry the token. Requests that
+change something are POSTs that carry the token, with parameters in the query and without a body;
+each is logged. This module decides who may ask, and whether a request makes sense.
 """
 
 import hmac
@@ -23,7 +22,7 @@ from flatlands.server.game.play import Play
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.net.hosts import is_local
 from flatlands.server.net.pace import TURN, Turn
-from flatlands.server.players.orders import (
+from flatlands.server.players.moderation import (
     BAR,
     BY_OWNER,
     DOOR,
@@ -31,7 +30,7 @@ from flatlands.server.players.orders import (
     MUTE,
     NOTICE,
     SECONDS_MOST,
-    Orders,
+    Moderation,
     network,
 )
 from flatlands.server.runtime import logs
@@ -41,7 +40,7 @@ from flatlands.world.grid import Rect, Square
 
 log = logging.getLogger("flatlands")
 
-#: Minutes that an order is in force by default, and at most.
+#: Minutes that an action is in force by default, and at most.
 MINUTES, MINUTES_MOST = 10, SECONDS_MOST // 60
 
 #: The most squares that are undone or cleared at once.
@@ -82,7 +81,7 @@ class Operated(Protocol):
 
 
 class _Access:
-    """Decides who may see the numbers, and who may give orders: whoever has the token, if there is
+    """Decides who may see the numbers, and who may act: whoever has the token, if there is
     one. What is only seen is shown to this machine, too."""
 
     def __init__(self, server: Operated, token: str | None) -> None:
@@ -97,8 +96,8 @@ class _Access:
         if not self.may_see():
             self._refuse()
 
-    def check_ordering(self) -> None:
-        """Abort a request that may give no orders."""
+    def check_acting(self) -> None:
+        """Abort a request that may not act."""
         if not self._has_token():
             self._refuse()
 
@@ -117,11 +116,13 @@ class _Access:
         abort(answer)
 
 
-def operator_pages(server: Operated, orders: Orders, play: Play, token: str | None) -> Blueprint:
+def operator_pages(
+    server: Operated, moderation: Moderation, play: Play, token: str | None
+) -> Blueprint:
     """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
     pages, access = Blueprint("operators", __name__), _Access(server, token)
-    _show_numbers(pages, access, server, orders)
-    _take_orders(pages, access, server, orders, play)
+    _show_numbers(pages, access, server, moderation)
+    _take_actions(pages, access, server, moderation, play)
 
     @pages.after_request
     def fresh(response: Response) -> Response:
@@ -132,7 +133,9 @@ def operator_pages(server: Operated, orders: Orders, play: Play, token: str | No
     return pages
 
 
-def _show_numbers(pages: Blueprint, access: _Access, server: Operated, orders: Orders) -> None:
+def _show_numbers(
+    pages: Blueprint, access: _Access, server: Operated, moderation: Moderation
+) -> None:
     """Add the pages that only show something."""
 
     @pages.get("/readyz")
@@ -144,7 +147,7 @@ def _show_numbers(pages: Blueprint, access: _Access, server: Operated, orders: O
             shown |= {"reasons": reasons, **server.about()}
             if warnings := server.warnings():
                 shown["warnings"] = warnings
-            if orders.seconds(DOOR):
+            if moderation.seconds(DOOR):
                 # This is no reason to send players to another node: all nodes have closed.
                 shown["door"] = "closed"
         return jsonify(shown), 503 if reasons else 200
@@ -160,58 +163,58 @@ def _show_numbers(pages: Blueprint, access: _Access, server: Operated, orders: O
         return Response(server.show_metrics(_turn().sleep), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-def _take_orders(
-    pages: Blueprint, access: _Access, server: Operated, orders: Orders, play: Play
+def _take_actions(
+    pages: Blueprint, access: _Access, server: Operated, moderation: Moderation, play: Play
 ) -> None:
-    """Add the pages by which orders are given."""
+    """Add the pages of moderation actions, and of drain, clear and undo."""
 
-    @pages.post("/admin/<deed>")
-    def order(deed: str) -> Response:
-        access.check_ordering()
-        kind, who, seconds = _read(deed)
-        log.warning("admin: %s %r for %d s, ordered from %s", deed, who, seconds, _by())
-        orders.give(kind, who, seconds)
-        return jsonify({"deed": deed, "who": who, "seconds": seconds})
+    @pages.post("/admin/<action>")
+    def act(action: str) -> Response:
+        access.check_acting()
+        kind, who, seconds = _read(action)
+        log.warning("admin: %s %r for %d s, by %s", action, who, seconds, _by())
+        moderation.apply(kind, who, seconds)
+        return jsonify({"action": action, "who": who, "seconds": seconds})
 
     @pages.post("/admin/drain")
     def drain() -> Response:
-        access.check_ordering()
+        access.check_acting()
         if "minutes" in request.args:
             abort(_answer(400, "A drain has no minutes: it ends with the server."))
         if refused := server.drain(_turn().sleep):
             abort(_answer(409, refused))
-        log.warning("admin: drain, ordered from %s", _by())
-        return jsonify({"deed": "drain"})
+        log.warning("admin: drain, by %s", _by())
+        return jsonify({"action": "drain"})
 
     @pages.post("/admin/clear")
     def clear() -> Response:
-        access.check_ordering()
+        access.check_acting()
         if "name" in request.args:
             name = clean(request.args["name"], NAME_LIMIT)
             if name is None:
                 abort(_answer(400, f"name must have 1 to {NAME_LIMIT} characters."))
-            log.warning("admin: clear %r, ordered from %s", name, _by())
+            log.warning("admin: clear %r, by %s", name, _by())
             _reach(lambda: play.clear_name(name))
-            return jsonify({"deed": "clear", "name": name})
+            return jsonify({"action": "clear", "name": name})
         squares = _squares()
-        log.warning("admin: clear %d:%d to %d:%d, ordered from %s", *squares, _by())
+        log.warning("admin: clear %d:%d to %d:%d, by %s", *squares, _by())
         for square in squares.squares():
             _reach(partial(play.clear, square))
-        return jsonify({"deed": "clear", "squares": len(squares.squares())})
+        return jsonify({"action": "clear", "squares": len(squares.squares())})
 
     @pages.post("/admin/undo")
     def undo() -> Response:
-        access.check_ordering()
+        access.check_acting()
         squares, owner = _squares(), request.args.get("owner")
         if owner is not None:
             told = (_owner(owner), *squares, _by())
-            log.warning("admin: undo %s in %d:%d to %d:%d, ordered from %s", *told)
+            log.warning("admin: undo %s in %d:%d to %d:%d, by %s", *told)
         tiles = _reach(lambda: play.undo(owner, squares))
-        return jsonify({"deed": "undo", "tiles": tiles})
+        return jsonify({"action": "undo", "tiles": tiles})
 
-    @pages.get("/admin/<deed>")
-    def no_order(deed: str) -> Response:
-        answer = _answer(405, "Orders are given by POST: curl -X POST.")
+    @pages.get("/admin/<action>")
+    def not_posted(action: str) -> Response:
+        answer = _answer(405, "Use POST: curl -X POST.")
         answer.headers["Allow"] = "POST"
         return answer
 
@@ -224,19 +227,19 @@ def _turn() -> Turn:
 
 def _reach(call: Callable[[], _T]) -> _T:
     """Return what a call that waits for the store returns. Aborts with a sentence if the store is
-    away: part of the work may be done, and the order can be given again."""
+    away: part of the work may be done, and the request can be repeated."""
     turn = _turn()
     turn.end()
     try:
         return call()
     except StoreUnavailable as error:
-        abort(_answer(503, f"{error}. Give the order again."))
+        abort(_answer(503, f"{error}. Repeat the request."))
     finally:
         turn.begin()
 
 
 def _by() -> str:
-    """Return who gives an order, as it is logged."""
+    """Return who acts, as it is logged."""
     return logs.shown(request.remote_addr or "")
 
 
@@ -248,21 +251,22 @@ def _is_local() -> bool:
     return is_local(name) and is_local(request.remote_addr or "")
 
 
-def _read(deed: str) -> tuple[str, str, int]:
-    """Return a request's order as (deed, who, seconds). Aborts with a sentence if it is wrong."""
+def _read(action: str) -> tuple[str, str, int]:
+    """Return what a request asks for, as (action, who, seconds). Aborts with a sentence if that is
+    wrong."""
     seconds = 60 * _number("minutes", MINUTES, MINUTES_MOST)
-    if deed == "kick" and "address" in request.args:
+    if action == "kick" and "address" in request.args:
         return BAR, _address(), seconds
-    if deed in ("kick", "mute"):
-        kind = KICK if deed == "kick" else MUTE
+    if action in ("kick", "mute"):
+        kind = KICK if action == "kick" else MUTE
         if "owner" in request.args:
             return BY_OWNER[kind], _owner(request.args["owner"]), seconds
         return kind, str(_number("id", None, 2**53 - 1)), seconds
-    if deed == "close":
+    if action == "close":
         return DOOR, "", seconds
-    if deed == "open":
+    if action == "open":
         return DOOR, "", 0
-    if deed == "notice":
+    if action == "notice":
         text = clean(request.args.get("text", ""), TEXT_LIMIT)
         if text is None:
             abort(_answer(400, f"text must have 1 to {TEXT_LIMIT} characters."))

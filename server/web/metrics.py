@@ -52,7 +52,7 @@ GAUGES = {
     "deaf": Gauge(sum, "flatlands_deaf"),
     "nodes": Gauge(max, "flatlands_nodes"),
     "ready": Gauge(min, "flatlands_ready"),
-    "orders": Gauge(max, "flatlands_orders"),
+    "actions_in_force": Gauge(max, "flatlands_actions_in_force"),
     "maps": Gauge(sum, "flatlands_maps"),
     "strangers": Gauge(sum, "flatlands_strangers"),
     "store": Gauge(min, "flatlands_store"),

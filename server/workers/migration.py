@@ -223,7 +223,7 @@ class Migration(Placement):
         session.go_on(traveller)
         try:
             # This worker may have read an order that the worker from which it comes has not.
-            node.orders.admit(player.id, session.address, player.owner)
+            node.moderation.admit(player.id, session.address, player.owner)
         except protocol.Refused as refused:
             session.refuse(refused)
             return

@@ -1,4 +1,4 @@
-"""What operators of real servers see and order over HTTP, and what the log says about it."""
+"""What operators of real servers see and do over HTTP, and what the log says about it."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 
 from flatlands import __version__
 from flatlands.server import app
-from flatlands.server.players.orders import MARK
+from flatlands.server.players.moderation import MARK
 from flatlands.server.storage.boards import owner_of
 from tests.inside import inside
 from tests.processes import PATIENCE, serving
@@ -27,7 +27,7 @@ def server():
         yield server
 
 
-def order(server, path, **query):
+def act(server, path, **query):
     status, text = ask(
         server, f"admin/{path}?{urllib.parse.urlencode(query)}", token=ADMIN, method="POST"
     )
@@ -71,7 +71,7 @@ def test_a_page_of_another_name_for_this_machine_reads_no_numbers():
             assert ask(server, "stats", Host=host)[0] == 200
 
 
-def test_without_an_admin_token_nobody_gives_orders():
+def test_without_an_admin_token_nobody_moderates():
     with inside() as server:
         for token in (None, "", "None"):
             status, said = ask(server, "admin/close", token=token, method="POST")
@@ -160,7 +160,7 @@ def test_every_metric_has_its_own_help_line_and_times_are_in_seconds(server):
         ("drain?minutes=0", 400, "A drain has no minutes: it ends with the server.\n"),
     ],
 )
-def test_a_wrong_order_is_refused_with_a_sentence(server, path, status, said):
+def test_a_wrong_action_is_refused_with_a_sentence(server, path, status, said):
     answer = ask(server, f"admin/{path}", token=ADMIN, method="POST")
     assert answer[0] == status and answer[1].startswith(said)
     for token in ("wrong", None):
@@ -173,16 +173,16 @@ def test_a_server_that_is_alone_is_not_drained(server):
     assert ready(server)["ready"]
 
 
-def test_orders_are_given_only_by_post(server):
+def test_only_a_post_moderates(server):
     answer = ask(server, "admin/close", token=ADMIN)
-    assert answer == (405, "Orders are given by POST: curl -X POST.\n")
+    assert answer == (405, "Use POST: curl -X POST.\n")
     assert "door" not in ready(server)
 
 
 def test_a_player_that_is_kicked_is_told_why_and_stays_out(server):
     anna = SocketClient(server.port).hello("Anna\u2019s 'x'")
     id, token = anna.model.id, [message[1] for message in anna.messages if message[0] == 17][-1]
-    assert order(server, "kick", id=id) == {"deed": "kick", "who": str(id), "seconds": 600}
+    assert act(server, "kick", id=id) == {"action": "kick", "who": str(id), "seconds": 600}
     assert anna.until_closed() == (1008, "an operator sent you away for 10 minutes")
     assert [message[1] for message in anna.messages if message[0] == ERROR] == ["kicked"]
     assert said_hello(server, "Anna", token).until_closed()[0] == 1008
@@ -193,7 +193,7 @@ def test_a_player_that_is_kicked_is_told_why_and_stays_out(server):
         f"refused how='kicked' error='kicked' code=1008 {end}",
     ):
         assert lines(server, " ".join(line.split()[:2])) == [line]
-    assert f"admin: kick '{id}' for 600 s, ordered from 127.0.0.1" in server.errors()
+    assert f"admin: kick '{id}' for 600 s, by 127.0.0.1" in server.errors()
     assert ADMIN not in server.errors() and token not in server.errors()
 
 
@@ -204,7 +204,7 @@ def said_key(server, name, secret):
     return client
 
 
-def test_orders_for_a_key_outlive_the_server(tmp_path):
+def test_actions_on_a_key_outlive_the_server(tmp_path):
     secret = "a-key-of-tests-and-nobody"
     owner = owner_of(secret)[:MARK]
     settings = {"ADMIN_TOKEN": ADMIN, "STORE_URL": f"sqlite:///{tmp_path / 'store.db'}"}
@@ -213,11 +213,11 @@ def test_orders_for_a_key_outlive_the_server(tmp_path):
         # What a client sends is obeyed in order.
         ben.send(8)
         ben.until(lambda: any(message[0] == INVITATION for message in ben.messages))
-        order(server, "kick", id=ben.model.id)
-        line = lines(server, "order deed='key'")[0]
+        act(server, "kick", id=ben.model.id)
+        line = lines(server, "moderation action='key'")[0]
         told, seconds = line.split(" seconds=")
-        assert told == f"order deed='key' who='{owner} {ben.model.id}'"
-        # On a busy machine some have passed since the order was given.
+        assert told == f"moderation action='key' who='{owner} {ben.model.id}'"
+        # On a busy machine some have passed since then.
         assert 540 < int(seconds.split()[0]) <= 600
         assert ben.until_closed()[0] == 1008
         assert said_key(server, "Ben", secret).until_closed() == (
@@ -225,28 +225,28 @@ def test_orders_for_a_key_outlive_the_server(tmp_path):
             "an operator sent you away for 10 minutes",
         )
     with inside(**settings) as server:
-        until(lambda: stats(server)["orders"] == 1)
+        until(lambda: stats(server)["actions_in_force"] == 1)
         assert said_key(server, "Ben", secret).until_closed()[0] == 1008
-        told = {"deed": "kick", "who": owner, "seconds": 0}
-        assert order(server, "kick", owner=owner, minutes=0) == told
+        told = {"action": "kick", "who": owner, "seconds": 0}
+        assert act(server, "kick", owner=owner, minutes=0) == told
         ben = said_key(server, "Ben", secret)
-        assert order(server, "mute", owner=owner)["who"] == owner
+        assert act(server, "mute", owner=owner)["who"] == owner
         ben.send(6, "hello")
         ben.until(lambda: [m[1] for m in ben.messages if m[0] == ERROR] == ["muted"])
 
 
 def test_a_closed_door_is_reported_and_can_be_opened_again(server):
-    order(server, "close", minutes=5)
+    act(server, "close", minutes=5)
     told = ready(server)
     assert (told["ready"], told["reasons"], told["door"]) == (True, [], "closed")
     assert said_hello(server, "Cleo").until_closed()[0] == 1013
-    order(server, "open")
+    act(server, "open")
     SocketClient(server.port).hello("Cleo")
 
 
 def test_a_notice_reaches_everybody(server):
     clients = [SocketClient(server.port).hello(name) for name in ("Dora", "Emil")]
-    order(server, "notice", text="a restart in 5 minutes")
+    act(server, "notice", text="a restart in 5 minutes")
     for client in clients:
         client.until(lambda c=client: [24, "notice", "a restart in 5 minutes"] in c.messages)
 
@@ -325,8 +325,8 @@ def test_a_log_for_programs_has_one_object_per_line():
     ],
 )
 def test_an_operator_clears_squares_and_names(server, given, answer, logged):
-    assert order(server, "clear", **given) == {"deed": "clear", **answer}
-    assert lines(server, f"admin: {logged}, ordered from")
+    assert act(server, "clear", **given) == {"action": "clear", **answer}
+    assert lines(server, f"admin: {logged}, by")
 
 
 def test_an_operator_is_told_that_nothing_is_cleared_while_the_store_is_away(tmp_path):
@@ -337,10 +337,10 @@ def test_an_operator_is_told_that_nothing_is_cleared_while_the_store_is_away(tmp
         file.mkdir()
         for deed in ("clear?square=3:-2", "clear?name=Bad", "undo?square=3:-2"):
             status, text = ask(server, f"admin/{deed}", token=ADMIN, method="POST")
-            assert status == 503 and "cannot reach its store. Give the order again." in text
+            assert status == 503 and "cannot reach its store. Repeat the request." in text
 
 
 def test_an_operator_asks_who_has_written_values_and_undoes_them(server):
     for given in ({"square": "3:-2"}, {"square": "5:0", "to": "3:-2", "owner": "0f" * 8}):
-        assert order(server, "undo", **given) == {"deed": "undo", "tiles": {}}
-    assert lines(server, "admin: undo 0f0f0f0f0f0f0f0f in 3:-2 to 5:0, ordered from")
+        assert act(server, "undo", **given) == {"action": "undo", "tiles": {}}
+    assert lines(server, "admin: undo 0f0f0f0f0f0f0f0f in 3:-2 to 5:0, by")

@@ -9,7 +9,7 @@ from flatlands import Part, PlayerGone, Refused, action
 from flatlands.server.clients import admission
 from flatlands.server.cluster.districts import COLUMNS
 from flatlands.server.messages import protocol
-from flatlands.server.players.orders import KICK
+from flatlands.server.players.moderation import KICK
 from flatlands.server.storage.client import StoreUnavailable
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
@@ -191,7 +191,7 @@ def test_a_hook_that_fails_lets_nobody_in(act, code, close):
 
 def test_a_person_that_was_sent_away_does_not_come_back_as_a_newcomer(club):
     ada = come(club, "Ada")
-    club.node.orders.give(KICK, str(ada.id), 600)
+    club.node.moderation.apply(KICK, str(ada.id), 600)
     club.run(5000)
     again = come(club, "Ada")
     assert again.model.errors == ["kicked"] and not again.model.welcome
@@ -230,7 +230,7 @@ def test_a_game_that_fails_when_told_of_a_name_or_an_order_holds_up_nobody():
         if key:
             client.send(*key)
         assert client.model.welcome and harness.loop.stats["errors"] == 1
-        harness.node.orders.give(KICK, str(client.id), 600)
+        harness.node.moderation.apply(KICK, str(client.id), 600)
         assert client.connection.closed[0] == protocol.POLICY
 
 

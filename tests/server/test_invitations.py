@@ -5,7 +5,7 @@ import math
 import pytest
 
 from flatlands.server.players.invitations import ANSWER_WITHIN
-from flatlands.server.players.orders import BAR
+from flatlands.server.players.moderation import BAR
 from flatlands.server.players.spots import NEAR, NEAREST
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness
@@ -171,7 +171,7 @@ def test_a_guest_that_hangs_up_before_its_host_is_found_never_joins(two):
 def test_a_guest_that_is_not_let_in_makes_nobody_turn(two, node):
     harness, host = two
     text, stats = invitation(host), harness.hosts[0].loop.stats
-    harness.hosts[node].node.orders.give(BAR, "192.0.2.7", 600)
+    harness.hosts[node].node.moderation.apply(BAR, "192.0.2.7", 600)
     harness.run(1500)
     before = stats["events"]
     for _ in range(30):

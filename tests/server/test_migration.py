@@ -10,7 +10,7 @@ from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.cluster import placement
 from flatlands.server.cluster.districts import COLUMNS, ROWS
 from flatlands.server.players.invitations import Met
-from flatlands.server.players.orders import BY_OWNER, KICK, MARK
+from flatlands.server.players.moderation import BY_OWNER, KICK, MARK
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.takeovers import NAMED_EVERY, RELEASED_FOR
 from flatlands.server.squares.outbox import REST_MOST
@@ -317,7 +317,7 @@ def test_a_player_passed_to_a_worker_that_has_an_order_against_it_is_sent_away(m
     mark = machine.hosts[0].node.residents.by_id[walker.id].owner[:MARK]
     order = (BY_OWNER[KICK], mark) if by_key else (KICK, str(walker.id))
     # The worker that it comes from has not read the order yet.
-    machine.hosts[1].node.orders.give(*order, 600)
+    machine.hosts[1].node.moderation.apply(*order, 600)
     walker.walk(1, 0)
     while walker.at()[0] < 400:
         machine.run(20)

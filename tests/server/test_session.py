@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from flatlands.server.clients import screen
 from flatlands.server.messages.protocol import CELLS
-from flatlands.server.players.orders import BAR
+from flatlands.server.players.moderation import BAR
 from flatlands.server.runtime.limits import PEOPLE
 from flatlands.testkit.connection import frame_payloads
 from flatlands.world.grid import Rect
@@ -373,7 +373,7 @@ def test_players_of_one_address_join_a_few_at_a_time_and_some_wait_for_their_tur
     # A client that was barred meanwhile is refused when it has its turn.
     clients = [newcomer(harness, "192.0.2.1") for _ in range(30)]
     waiting = next(client for client in clients if client.session.resident is None)
-    harness.node.orders.give(BAR, "192.0.2.1", 60)
+    harness.node.moderation.apply(BAR, "192.0.2.1", 60)
     harness.run(600)
     refused(waiting, "kicked", 1008)
 

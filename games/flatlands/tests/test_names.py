@@ -9,9 +9,9 @@ from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.search import KEPT_FOR, Texts
 from flatlands.server.messages.peer_protocol import SEEK
 from flatlands.server.players import names
+from flatlands.server.players.moderation import BY_OWNER, MARK, MUTE
 from flatlands.server.players.names import ANSWER_WITHIN, ASKS, LOOKS, folded, matches
 from flatlands.server.players.names import KEPT_FOR as ANSWER_KEPT_FOR
-from flatlands.server.players.orders import BY_OWNER, MARK, MUTE
 from flatlands.world.track import UNIT
 from tests.server.harness import KEY
 
@@ -65,7 +65,7 @@ def test_a_player_that_is_muted_or_has_lost_its_connection_or_left_is_not_found(
     assert sorted(sought(ada, "ro")[0]) == ["Rob", "Roy"]
     away.connection.lose(1006)
     order = (BY_OWNER[MUTE], loud.session.playing.owner[:MARK]) if by_key else (MUTE, str(loud.id))
-    two.hosts[1].node.orders.give(*order, 60)
+    two.hosts[1].node.moderation.apply(*order, 60)
     two.run(ANSWER_KEPT_FOR + 3000)
     assert sought(ada, "ro")[0] == []
 

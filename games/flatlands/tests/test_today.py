@@ -4,7 +4,7 @@ import pytest
 
 from flatlands.games.flatlands.today import DAY, EVERY, MOST, QUEUE
 from flatlands.games.flatlands.walkers.herd import Sizes
-from flatlands.server.players.orders import BY_OWNER, KICK, MARK, MUTE
+from flatlands.server.players.moderation import BY_OWNER, KICK, MARK, MUTE
 from games.flatlands.tests.harness import Harness
 from games.flatlands.walkers.tests.test_herd import herding
 from tests.server.harness import Broken
@@ -69,7 +69,7 @@ def test_the_name_of_a_player_that_is_kicked_or_muted_is_removed(two, deed, by_k
     two.run(2 * EVERY)
     owner = bad.session.playing.owner
     order = (BY_OWNER[deed], owner[:MARK]) if by_key else (deed, str(bad.id))
-    two.hosts[0].node.orders.give(*order, 600)
+    two.hosts[0].node.moderation.apply(*order, 600)
     assert told(two) == told(two, 1) == [["Ben"], 1]
     if deed == MUTE:
         bad.send(33, "Worse", 0)

@@ -228,7 +228,7 @@ class Twins(Part):
             told[id], one = now, waits[id]
             if one.alone:
                 one.me.refuse(Refused("twin", ALONE))
-            if not self.node.orders.is_muted(id, one.me.owner):
+            if not self.node.moderation.is_muted(id, one.me.owner):
                 self._waits[id] = one
                 self._tell_of(one, True)
 

@@ -8,7 +8,7 @@ import pytest
 
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.twins.twins import APART, ASIDE, NEAR, TELL_EVERY, Twins
-from flatlands.server.players.orders import BY_OWNER, MARK, MUTE
+from flatlands.server.players.moderation import BY_OWNER, MARK, MUTE
 from flatlands.testkit import World
 from games.flatlands.tests.worlds import lonely, noted, part, resident, same_person, spoil
 
@@ -156,7 +156,7 @@ def test_nobody_is_told_of_a_muted_player_or_of_everybody_in_a_crowd(by_key):
     ada = beside(world, twin, "Ada", -1)
     mark = resident(world, ada).owner[:MARK]
     order = (BY_OWNER[MUTE], mark) if by_key else (MUTE, str(ada.id))
-    world._hosts[0].node.orders.give(*order, 600)
+    world._hosts[0].node.moderation.apply(*order, 600)
     on(world, twin, (ada, -1))
     world.run(30)
     assert heard(scout) == []

@@ -1,8 +1,8 @@
-"""Orders of an operator, on one node and on several."""
+"""Moderation of an operator, on one node and on several."""
 
 import pytest
 
-from flatlands.server.players.orders import (
+from flatlands.server.players.moderation import (
     BAR,
     BY_OWNER,
     DOOR,
@@ -19,11 +19,11 @@ from flatlands.server.players.orders import (
 from flatlands.server.storage.boards import owner_of
 from tests.server.harness import Broken, two_nodes
 
-#: ms within which all nodes know an order.
+#: ms within which all nodes know an action.
 KNOWN = EVERY + 100
 
 
-#: A secret of a browser, and how orders name it.
+#: A secret of a browser, and how actions name it.
 SECRET = "a-key-of-tests-and-nobody"
 OWNER = owner_of(SECRET)[:MARK]
 
@@ -34,13 +34,13 @@ def two():
     return two_nodes(stored=True)
 
 
-def orders(harness, host=0):
-    return harness.hosts[host].node.orders
+def moderation(harness, host=0):
+    return harness.hosts[host].node.moderation
 
 
-def give(harness, *order, host=0):
-    """Give an order at a node, and let all nodes know it."""
-    orders(harness, host).give(*order)
+def give(harness, *action, host=0):
+    """Give an action at a node, and let all nodes know it."""
+    moderation(harness, host).apply(*action)
     harness.run(KNOWN)
 
 
@@ -82,7 +82,7 @@ def test_a_kicked_player_that_comes_back_as_a_newcomer_with_its_key_is_sent_away
     harness, _, b = two
     b.send(10, SECRET)
     give(harness, KICK, str(b.id), 120)
-    # The order was given at one node, and the player's own node has told its key.
+    # The action was given at one node, and the player's own node has told its key.
     harness.run(KNOWN)
     again = came_back(harness, host)
     assert again.connection.closed == (1008, "an operator sent you away for 2 minutes")
@@ -115,21 +115,21 @@ def test_a_muted_player_that_comes_back_as_a_newcomer_with_its_key_stays_mute(tw
     assert says(again) == []
 
 
-@pytest.mark.parametrize("deed", [KICK, MUTE])
-def test_a_key_that_comes_after_the_order_is_known_from_then_on(two, deed):
+@pytest.mark.parametrize("action", [KICK, MUTE])
+def test_a_key_that_comes_after_the_order_is_known_from_then_on(two, action):
     harness, _, b = two
     give(harness, MUTE, str(b.id), 600)
     b.send(10, SECRET)
-    # Only its first key counts: others would fill the list of orders.
+    # Only its first key counts: others would fill the list of moderation.
     for n in range(20):
         harness.run(2000)
         b.send(10, f"one-of-many-other-keys-{n}")
-    if deed == KICK:
+    if action == KICK:
         give(harness, KICK, str(b.id), 600, host=1)
     harness.run(KNOWN)
-    assert len(harness.node.store_client.store.group(QUEUE, QUEUE)) == 2 + (deed == KICK)
+    assert len(harness.node.store_client.store.group(QUEUE, QUEUE)) == 2 + (action == KICK)
     again = came_back(harness, 0)
-    assert (again.model.errors or says(again)) == ["kicked" if deed == KICK else "muted"]
+    assert (again.model.errors or says(again)) == ["kicked" if action == KICK else "muted"]
 
 
 def test_an_order_that_is_given_again_for_longer_holds_for_the_key_as_long(two):
@@ -155,9 +155,9 @@ def test_an_order_for_a_key_applies_to_all_players_that_have_it_and_no_others(tw
     assert [one.connection.open for one in (a, b, twin)] == [True, False, False]
     assert b.model.errors[-1] == twin.model.errors[-1] == "kicked"
     assert came_back(harness, 0).model.errors == came_back(harness, 1).model.errors == ["kicked"]
-    assert len(orders(harness)) == len(orders(harness, 1)) == 2
-    for deed in BY_OWNER.values():
-        give(harness, deed, OWNER, 0)
+    assert len(moderation(harness)) == len(moderation(harness, 1)) == 2
+    for action in BY_OWNER.values():
+        give(harness, action, OWNER, 0)
     assert says(came_back(harness, 1)) == []
 
 
@@ -182,7 +182,7 @@ def test_a_player_without_a_key_is_named_by_its_id_as_undo_names_it(two):
     assert back.model.errors == ["kicked"]
     # Without a key there is nothing by which a newcomer is known.
     assert harness.client(harness.hosts[0]).hello("B").connection.closed is None
-    assert not any(deed == KEY for deed, _ in orders(harness)._known)
+    assert not any(action == KEY for action, _ in moderation(harness)._known)
     # One that was named by its id is let in by that name too.
     give(harness, BY_OWNER[KICK], f"{b.id:016x}", 0)
     give(harness, KICK, str(b.id), 600)
@@ -216,10 +216,10 @@ def test_a_player_that_is_kicked_while_a_node_asks_for_it_does_not_come_in(two):
     b.connection.lose()
     harness.run(100)
     back = harness.client(harness.hosts[0])
-    # The claim goes out and its answer is still to come when the order is given.
+    # The claim goes out and its answer is still to come when the action is given.
     harness.broker.losing = 1.0
     back.hello("B", token=b.model.token)
-    orders(harness).give(KICK, str(b.id), 60)
+    moderation(harness).apply(KICK, str(b.id), 60)
     harness.broker.losing = 0.0
     harness.run(1000)
     assert back.model.errors == ["kicked"] and b.id not in harness.node.residents.by_id
@@ -229,7 +229,7 @@ def test_a_walker_cannot_be_kicked_and_an_unknown_player_is_no_error(two):
     harness, _a, _b = two
     walker = harness.node.residents.join("Walker", harness.node.residents.spot())
     for id in (walker.id, 17):
-        orders(harness).give(KICK, str(id), 60)
+        moderation(harness).apply(KICK, str(id), 60)
     harness.run(KNOWN)
     assert walker.id in harness.node.residents.by_id
     assert not any(host.loop.stats["errors"] for host in harness.hosts)
@@ -247,7 +247,7 @@ def test_an_address_is_sent_away_with_all_its_players(two):
             newcomer.hello("C")
             assert (newcomer.connection.closed or (None,))[0] == closed
     give(harness, BAR, "192.0.2.8", 0)
-    assert not orders(harness, 1).seconds(BAR, "192.0.2.8")
+    assert not moderation(harness, 1).seconds(BAR, "192.0.2.8")
 
 
 def test_an_ipv6_address_stands_for_its_network():
@@ -274,7 +274,7 @@ def test_a_muted_player_is_told_so_and_heard_by_nobody_until_the_time_is_over(tw
     assert known([33, "B", 1027]) == ([], "B", 1027)
     harness.run(60_000)
     assert known([6, "again"], [33, "Free", 1027]) == (["again"], "Free", 1027)
-    orders(harness).give(MUTE, str(b.id), 600)
+    moderation(harness).apply(MUTE, str(b.id), 600)
     give(harness, MUTE, str(b.id), 0)
     assert known([6, "free"])[0] == ["again", "free"] and len(b.model.errors) == 2
 
@@ -298,17 +298,17 @@ def test_a_closed_door_lets_in_only_players_that_were_here(two):
 
 def test_a_node_that_comes_later_learns_what_is_in_force(two):
     harness, a, b = two
-    orders(harness).give(DOOR, "", 600)
-    orders(harness).give(KICK, str(b.id), 60)
+    moderation(harness).apply(DOOR, "", 600)
+    moderation(harness).apply(KICK, str(b.id), 60)
     harness.run(61_000)
     late = harness.host()
-    assert late.node.orders.seconds(DOOR) in range(530, 540)
-    assert len(late.node.orders) == late.loop.stats["orders"] == 1
+    assert late.node.moderation.seconds(DOOR) in range(530, 540)
+    assert len(late.node.moderation) == late.loop.stats["moderation_actions"] == 1
     # The same holds if all other nodes have ended.
     for host in harness.hosts[:2]:
         harness.kill(host)
     harness.run(10_000)
-    assert harness.host().node.orders.seconds(DOOR) > 500
+    assert harness.host().node.moderation.seconds(DOOR) > 500
 
 
 @pytest.mark.parametrize("host", [0, 1])
@@ -316,16 +316,16 @@ def test_a_node_whose_store_was_away_learns_and_tells_orders_when_it_is_back(two
     harness, a, b = two
     store_client = harness.hosts[host].node.store_client
     store, store_client.store = store_client.store, Broken()
-    orders(harness).give(DOOR, "", 600)
-    orders(harness).give(KICK, str(a.id), 600)
-    orders(harness).give(KICK, str(a.id), 0)
+    moderation(harness).apply(DOOR, "", 600)
+    moderation(harness).apply(KICK, str(a.id), 600)
+    moderation(harness).apply(KICK, str(a.id), 0)
     harness.run(8000)
     # The node that was asked obeys all the same.
-    assert orders(harness).seconds(DOOR) and not orders(harness, 1).seconds(DOOR)
+    assert moderation(harness).seconds(DOOR) and not moderation(harness, 1).seconds(DOOR)
     store_client.store = store
     harness.run(KNOWN)
-    assert orders(harness, 1).seconds(DOOR)
-    assert not any(orders(harness, at).seconds(KICK, str(a.id)) for at in (0, 1))
+    assert moderation(harness, 1).seconds(DOOR)
+    assert not any(moderation(harness, at).seconds(KICK, str(a.id)) for at in (0, 1))
 
 
 @pytest.mark.parametrize(("first", "then"), [(600, 0), (0, 600), (600, 300)])
@@ -339,18 +339,18 @@ def test_the_later_of_two_orders_is_obeyed_though_the_store_hears_of_it_first(tw
     store_client.store = store
     harness.run(10_000)
     assert {
-        orders(harness, at).seconds(MUTE, who) in range(then - 20, then + 1) for at in (0, 1)
+        moderation(harness, at).seconds(MUTE, who) in range(then - 20, then + 1) for at in (0, 1)
     } == {True}
 
 
 def test_without_a_store_a_node_obeys_alone():
     harness, a, b = two_nodes()
-    orders(harness).give(KICK, str(a.id), 60)
+    moderation(harness).apply(KICK, str(a.id), 60)
     give(harness, DOOR, "", 60)
-    assert a.connection.closed[0] == 1008 and not len(orders(harness, 1))
-    assert orders(harness).seconds(DOOR) and not harness.loop.stats["store_crowded"]
+    assert a.connection.closed[0] == 1008 and not len(moderation(harness, 1))
+    assert moderation(harness).seconds(DOOR) and not harness.loop.stats["store_crowded"]
     harness.run(60_000)
-    assert not len(orders(harness))
+    assert not len(moderation(harness))
 
 
 def test_a_notice_is_told_once_by_every_node_and_kept_by_none(two):
@@ -360,10 +360,10 @@ def test_a_notice_is_told_once_by_every_node_and_kept_by_none(two):
         return [m[2] for one in (a, b) for m in one.connection.messages if m[1] == "notice"]
 
     for times in (1, 2):
-        orders(harness).give(NOTICE, "a restart in 5 minutes", 0)
+        moderation(harness).apply(NOTICE, "a restart in 5 minutes", 0)
         harness.run(3 * EVERY)
         assert told() == ["a restart in 5 minutes"] * 2 * times
-    assert not any(len(host.node.orders) for host in harness.hosts)
+    assert not any(len(host.node.moderation) for host in harness.hosts)
     harness.run(1000 * NOTICE_FOR + EVERY)
     assert harness.node.store_client.store.count(QUEUE) == 0
 
@@ -371,15 +371,15 @@ def test_a_notice_is_told_once_by_every_node_and_kept_by_none(two):
 @pytest.mark.parametrize("stored", [True, False])
 def test_a_limited_number_of_orders_is_remembered(stored, monkeypatch):
     most = 100
-    monkeypatch.setattr("flatlands.server.players.orders.LIMIT", most)
+    monkeypatch.setattr("flatlands.server.players.moderation.LIMIT", most)
     harness = two_nodes(stored=stored)[0]
     for id in range(most + 10):
-        orders(harness).give(KICK, str(id), 60 + id)
+        moderation(harness).apply(KICK, str(id), 60 + id)
     harness.run(KNOWN)
-    assert len(orders(harness)) == most and len(orders(harness, 1)) == most * stored
-    assert not orders(harness).seconds(KICK, "9") and orders(harness).seconds(KICK, "10")
+    assert len(moderation(harness)) == most and len(moderation(harness, 1)) == most * stored
+    assert not moderation(harness).seconds(KICK, "9") and moderation(harness).seconds(KICK, "10")
     harness.run(100_000)
-    orders(harness).give(MUTE, "1", 60)
-    assert len(orders(harness)) <= most - 30
+    moderation(harness).apply(MUTE, "1", 60)
+    assert len(moderation(harness)) <= most - 30
     if stored:
         assert harness.node.store_client.store.count(QUEUE) <= most - 30

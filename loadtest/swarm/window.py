@@ -40,7 +40,7 @@ class Latest:
         """Return the sums of all counts, by their names."""
         names = (
             "playing",
-            "ready",
+            "joined",
             "moves",
             "joins",
             "deliveries",

@@ -2,8 +2,8 @@
 
 from flatlands import Event, Me, Part, Thing
 
-#: The mushrooms in each cell of 64 x 64 tiles.
-PER_CELL = 6
+#: A cell has 64 x 64 tiles.
+MUSHROOMS_PER_CELL = 6
 
 
 class Mushroom(Thing, reach=1):
@@ -17,11 +17,12 @@ class Sparks(Event):
 class Mushrooms(Part):
     """Mushrooms: a player that comes to one is 1.5 times as fast for ten seconds."""
 
-    things, events = (Mushroom,), (Sparks,)
+    things = (Mushroom,)
+    events = (Sparks,)
 
     def plant(self, cell: tuple[int, int]) -> list[Thing]:
         """Return the mushrooms of a cell."""
-        tiles = [self.somewhere(cell) for _ in range(PER_CELL)]
+        tiles = [self.somewhere(cell) for _ in range(MUSHROOMS_PER_CELL)]
         return [Mushroom(tile) for tile in tiles if tile is not None]
 
     def on_touch(self, me: Me, thing: Mushroom) -> None:

@@ -7,15 +7,17 @@ import random
 
 from flatlands.bot import Playing, play, turns
 
-#: The chances, at each turn of the bot, that it changes direction and that it spills paint.
-TURNS, SPILLS = 0.2, 0.05
+#: How likely it is, from 0 to 1, that the bot changes direction at one of its turns.
+TURN_CHANCE = 0.2
+#: How likely it is, from 0 to 1, that the bot spills paint at one of its turns.
+SPILL_CHANCE = 0.05
 
 
 def turn(bot: Playing) -> None:
     """Change direction, or spill paint, by chance."""
-    if random.random() < TURNS:
+    if random.random() < TURN_CHANCE:
         bot.walk(*random.choice([(1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1)]))
-    if random.random() < SPILLS:
+    if random.random() < SPILL_CHANCE:
         bot.do("spill", 2)
 
 

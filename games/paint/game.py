@@ -22,7 +22,10 @@ class Game(Engine):
     tiles.
     """
 
-    ground, page, me, parts = plain(), "page", Painter, (Mushrooms,)
+    ground = plain()
+    page = "page"
+    me = Painter
+    parts = (Mushrooms,)
     floor = Cells()
 
     def on_step(self, me: Painter, tiles: list[Tile]) -> None:

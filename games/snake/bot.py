@@ -7,14 +7,14 @@ import math
 
 from flatlands.bot import Playing, play, turns
 
-#: How many tiles ahead it looks.
-AHEAD = 3
+#: How far ahead it looks.
+AHEAD_TILES = 3
 
 
 def is_free(bot: Playing, dx: int, dy: int) -> bool:
     """Return whether no other snake lies ahead in a direction."""
     column, row = map(math.floor, bot.place())
-    ahead = [bot.cell("bodies", column + n * dx, row + n * dy) for n in range(1, AHEAD + 1)]
+    ahead = [bot.cell("bodies", column + n * dx, row + n * dy) for n in range(1, AHEAD_TILES + 1)]
     return set(ahead) <= {0, bot.id % 255 + 1}
 
 

@@ -8,16 +8,25 @@ from flatlands import Cells, Event, Me, Thing, action, flag, number, plain
 from flatlands import Game as Engine
 from flatlands.world.track import Tile
 
-#: The length of a body, in seconds; how much faster a bite makes a snake, and the most bites that
-#: do; the food in a cell of 64 x 64 tiles, and the seconds until it comes back; and the number of
-#: colours, which count from 1: snakes of the same colour pass through each other.
-LONG, FASTER, BITES, PER_CELL, AGAIN, COLOURS = 3, 0.04, 30, 48, 10, 255
+#: A body is as long as the way of its head in so many seconds.
+BODY_SECONDS = 3
+#: What each bite adds to the pace of a snake; 1 is that of a walker.
+PACE_PER_BITE = 0.04
+#: A snake that has eaten more gets no faster.
+BITES_MOST = 30
+#: A cell has 64 x 64 tiles.
+FOOD_PER_CELL = 48
+#: Food comes back so long after a snake has eaten it.
+REGROW_SECONDS = 10
+#: How many colours there are, from 1 on: snakes of the same colour pass through each other.
+COLOURS = 255
 
 
 class Snake(Me):
     """A player: how much it has eaten, and whether it has run into another one."""
 
-    eaten, fallen = number(0, BITES), flag()
+    eaten = number(0, BITES_MOST)
+    fallen = flag()
 
 
 class Food(Thing, reach=1):
@@ -39,12 +48,17 @@ class Game(Engine):
     into another falls apart into food.
     """
 
-    ground, page, me, walking = plain(), "page", Snake, "straight"
-    things, events, bodies = (Food, Crumb), (Fell,), Cells(persist=False, forget=LONG)
+    ground = plain()
+    page = "page"
+    me = Snake
+    walking = "straight"
+    things = (Food, Crumb)
+    events = (Fell,)
+    bodies = Cells(persist=False, forget=BODY_SECONDS)
 
     def plant(self, cell: Tile) -> list[Thing]:
         """Let food lie in a cell."""
-        return [Food(tile) for _ in range(PER_CELL) if (tile := self.somewhere(cell))]
+        return [Food(tile) for _ in range(FOOD_PER_CELL) if (tile := self.somewhere(cell))]
 
     def on_step(self, me: Snake, tiles: list[Tile]) -> None:
         """Let a snake go on, or fall if its head has run into another one."""
@@ -59,11 +73,11 @@ class Game(Engine):
 
     def on_touch(self, me: Snake, food: Thing) -> None:
         """Let a snake eat."""
-        again = food.again(self.somewhere(food.cell), after=AGAIN)
+        again = food.again(self.somewhere(food.cell), after=REGROW_SECONDS)
         then = [again] if isinstance(food, Food) else []
         if not me.fallen and me.take(food, then=then, scores=[("eaten", 1)]):
-            me.eaten = min(me.eaten + 1, BITES)
-            me.pace(1 + FASTER * me.eaten)
+            me.eaten = min(me.eaten + 1, BITES_MOST)
+            me.pace(1 + PACE_PER_BITE * me.eaten)
 
     @action(rate=1, burst=2)
     def again(self, me: Snake) -> None:

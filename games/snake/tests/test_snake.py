@@ -1,6 +1,6 @@
 """Snake on two nodes: bodies, which snakes fall, what is left of them, and which grow."""
 
-from flatlands.games.snake.game import FASTER, LONG, Food, Game
+from flatlands.games.snake.game import BODY_SECONDS, PACE_PER_BITE, Food, Game
 from flatlands.world.track import UNIT
 from tests.server.test_cells import world
 
@@ -48,9 +48,9 @@ def test_everybody_sees_a_body_as_long_as_its_snake_is_fast():
     harness.run(4000)
     tiles = body(a, a)
     assert tiles == body(b, a) and abs(tiles[-1][1] - a.at()[1] / UNIT) < 2
-    assert abs(len(tiles) - LONG * 5) <= 2
+    assert abs(len(tiles) - BODY_SECONDS * 5) <= 2
     a.walk(0, 0)
-    harness.run(LONG * 1000 + 500)
+    harness.run(BODY_SECONDS * 1000 + 500)
     assert body(b, a) == []
 
 
@@ -82,7 +82,7 @@ def test_a_snake_that_eats_gets_faster_and_is_on_the_board():
     b.walk(1, 0)
     harness.run(4000)
     grown = a.model.players[b.id]
-    assert grown.values == [1, False] and grown.pace == round(100 * (1 + FASTER))
+    assert grown.values == [1, False] and grown.pace == round(100 * (1 + PACE_PER_BITE))
     b.send(35, "board", [])
     harness.run(1000)
     assert b.model.messages["board"] == [[["1", 1]]]

@@ -8,31 +8,43 @@ import random
 
 from flatlands.bot import Playing, play, turns
 
-#: The chances, at each turn of the bot, that it sets out somewhere, does something, and begins to
-#: dance. It dances for TURNS turns, and makes the emote DANCE in one turn of EVERY.
-SETS_OUT, DOES, DANCES = 0.15, 0.3, 0.002
-TURNS, EVERY, DANCE = 48, 10, 4
+#: How likely it is, from 0 to 1, that the bot sets out somewhere at one of its turns.
+SET_OUT_CHANCE = 0.15
+#: How likely it is, from 0 to 1, that the bot does something at one of its turns.
+DEED_CHANCE = 0.3
+#: How likely it is, from 0 to 1, that the bot begins to dance at one of its turns.
+DANCE_CHANCE = 0.002
+DANCE_TURNS = 48
+#: A bot that dances makes an emote once in so many turns.
+EMOTE_EVERY_TURNS = 10
+#: The number of the emote that dancers make.
+DANCE_EMOTE = 4
 
-#: How far it strolls along each axis, and how far a twin stone is from its gem, in tiles.
-FAR, STONE = 12, 2
+#: The bot strolls so far along each axis.
+STROLL_TILES = 12
+#: A twin stone is so far from its gem.
+STONE_TILES = 2
 
 
 def turn(bot: Playing) -> None:
     """Go on dancing, or set out somewhere, do something, or both, by chance."""
     x, y = bot.place()
-    left = bot.notes.get("dances", 0) or TURNS * (random.random() < DANCES)
+    left = bot.notes.get("dances", 0) or DANCE_TURNS * (random.random() < DANCE_CHANCE)
     if left > 0:
         bot.notes["dances"] = left - 1
-        if left % EVERY == 0:
-            bot.do("emote", DANCE)
+        if left % EMOTE_EVERY_TURNS == 0:
+            bot.do("emote", DANCE_EMOTE)
         return
-    if random.random() < SETS_OUT:
+    if random.random() < SET_OUT_CHANCE:
         # Parts of the game may be left out.
         gems = [(gem.x, gem.y) for gem in bot.things() if gem.type == "Gem"]
-        stones = [(gem.x + STONE, gem.y) for gem in bot.things() if gem.type == "Twin"]
-        away = x + random.uniform(-FAR, FAR), y + random.uniform(-FAR, FAR)
+        stones = [(gem.x + STONE_TILES, gem.y) for gem in bot.things() if gem.type == "Twin"]
+        away = (
+            x + random.uniform(-STROLL_TILES, STROLL_TILES),
+            y + random.uniform(-STROLL_TILES, STROLL_TILES),
+        )
         bot.go(*random.choice([away, (0, 0), *gems[:3], *stones[:3]]))
-    if random.random() < DOES:
+    if random.random() < DEED_CHANCE:
         side, tile = random.randrange(4), (round(x), round(y))
         others = [id for id, other in bot.players.items() if not other.clockwork]
         deeds: dict[str, list[int | str]] = {

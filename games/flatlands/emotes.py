@@ -10,9 +10,12 @@ from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.messages.table import NUMBER
 
-#: The ms within which two wave to each other, which are 3000 for pages, and the most tiles between
-#: them; and ms of a day: a spark is noted once a day.
-WITHIN, NEAR, DAY = 5000, 16, 24 * 3600 * 1000
+#: Two wave to each other if the second waves so soon after the first. Pages allow 3000 ms.
+WAVE_MS = 5000
+#: Two who are farther apart do not wave to each other.
+SPARK_TILES = 16
+#: A spark of the same two is noted once in each day.
+DAY_MS = 24 * 3600 * 1000
 
 
 class Emotes(Part):
@@ -25,7 +28,7 @@ class Emotes(Part):
     def __init__(self, game: Any) -> None:
         super().__init__(game)
         self._emoted: list[Callable[[Me, int], None]] = game.emoted
-        #: Players that waved here within WITHIN ms, and when, the latest last.
+        #: Players that waved here within WAVE_MS, and when, the latest last.
         self._waved: dict[int, int] = {}
 
     @action(rate=1, burst=5)
@@ -46,17 +49,17 @@ class Emotes(Part):
         one at another node only the page knows whether it has waved."""
         self._forget_waves()
         here = {me.id, other} & self.node.residents.by_id.keys()
-        near = [one for one in self.players_near(me.tile, NEAR) if one.id == other != me.id]
+        near = [one for one in self.players_near(me.tile, SPARK_TILES) if one.id == other != me.id]
         if not me.owner or not near or not here <= self._waved.keys():
             me.refund()
             return
         now, (x, y) = self.now(), me.tile
-        once = f"{other} {now // DAY}"
+        once = f"{other} {now // DAY_MS}"
         self.notes.add(note(me.owner, "spark", now, who=near[0].name, x=x, y=y, once=once), LINES)
 
     def _forget_waves(self) -> None:
         """Forget the waves that are too long ago."""
         for player, at in list(self._waved.items()):
-            if self.now() - at <= WITHIN:
+            if self.now() - at <= WAVE_MS:
                 return
             del self._waved[player]

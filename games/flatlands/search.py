@@ -19,24 +19,30 @@ from flatlands.server.game.game import Game
 from flatlands.server.players.names import folded
 from flatlands.world.track import UNIT
 
-#: The most letters in a question, and the most cairns, and the most landmarks, in an answer.
-LETTERS, MOST = 40, 10
+#: No question has more letters.
+QUESTION_LETTERS = 40
+#: An answer has at most so many cairns, and as many landmarks.
+ANSWERS_MOST = 10
 
-#: The most cairns that are searched, the newest ones; and the most matches among which those that
-#: are told are chosen.
-CAIRNS, MATCHES = 20_000, 1000
+#: So many cairns are searched at most, the newest ones.
+CAIRNS_MOST = 20_000
+#: The best answers are chosen among so many matches at most.
+MATCHES_MOST = 1000
 
-#: How many places' texts are folded in one turn of the event loop, and seconds between two turns:
-#: with 0, other greenlets would run, but what comes from sockets would wait.
-PIECE, PAUSE = 500, 0.001
+#: The texts of so many places are folded in one turn of the event loop.
+PLACES_AT_ONCE = 500
+#: After each such turn: with 0, other greenlets would run, but what comes from sockets would wait.
+PAUSE_SECONDS = 0.001
 
-#: ms for which what was read from the store is used.
-KEPT_FOR = 30_000
+#: What was read from the store is used for so long.
+READING_MS = 30_000
 
-#: The most landmarks that one reading names, at a ms or two each, and the most that are known.
-NAMED, NAMED_MOST = 200, 10_000
+#: One reading names so many landmarks at most, at a ms or two each.
+NAMED_AT_ONCE = 200
+#: No more landmarks are known.
+NAMED_MOST = 10_000
 
-_CAIRNS = f"SELECT name, text, x, y FROM cairn ORDER BY built DESC LIMIT {CAIRNS}"
+_CAIRNS = f"SELECT name, text, x, y FROM cairn ORDER BY built DESC LIMIT {CAIRNS_MOST}"
 
 #: Where something with a name is: its tile, or the place within the tile.
 _Place = tuple[float, float]
@@ -53,8 +59,8 @@ class Texts:
         self.folded: dict[str, str] = {}
         joined: list[str] = []
         for n, (texts, _place) in enumerate(self.rows):
-            if n % PIECE == 0:
-                gevent.sleep(PAUSE)
+            if n % PLACES_AT_ONCE == 0:
+                gevent.sleep(PAUSE_SECONDS)
             for each in texts:
                 self.folded[each] = known[each] if each in known else folded(each)
             # A space is before each word, and no text that is looked for has a line's end.
@@ -64,14 +70,14 @@ class Texts:
         self._ends = list(accumulate(map(len, joined)))
 
     def best(self, wanted: str, x: int, y: int) -> list[list[str | int]]:
-        """Return up to MOST texts and tiles that match a folded text best, and are then the nearest
-        to a tile: of the first MATCHES that match."""
+        """Return up to ANSWERS_MOST texts and tiles that match a folded text best, and are then the
+        nearest to a tile: of the first MATCHES_MOST that match."""
         ranks: dict[int, int] = {}
         for rank, words in ((2, f" {wanted}"), (1, wanted)):
-            if len(ranks) >= MOST:
+            if len(ranks) >= ANSWERS_MOST:
                 break
             at = self._all.find(words)
-            while at >= 0 and len(ranks) < MATCHES:
+            while at >= 0 and len(ranks) < MATCHES_MOST:
                 n = bisect_right(self._ends, at)
                 ranks.setdefault(n, rank)
                 at = self._all.find(words, self._ends[n])
@@ -79,7 +85,7 @@ class Texts:
         for n, rank in ranks.items():
             texts, (a, b) = self.rows[n]
             found.append((-rank, (a - x) ** 2 + (b - y) ** 2, texts, int(a // 1), int(b // 1)))
-        return [[*texts, a, b] for *_, texts, a, b in nsmallest(MOST, found)]
+        return [[*texts, a, b] for *_, texts, a, b in nsmallest(ANSWERS_MOST, found)]
 
 
 class Search(Part):
@@ -93,10 +99,10 @@ class Search(Part):
         #: The parts of the world whose landmarks these are.
         self._named: set[str] = set()
         self._landmarks = Landmarks(self.node.terrain)
-        self._read_at = -KEPT_FOR
+        self._read_at = -READING_MS
 
     @action(rate=4, burst=8, address=(10, 60))
-    def seek(self, me: Me, words: str = text(1, LETTERS)) -> None:
+    def seek(self, me: Me, words: str = text(1, QUESTION_LETTERS)) -> None:
         """Tell a player who and what matches: people with their squares, cairns, and landmarks."""
         wanted, (x, y) = folded(words), me.tile
         if not wanted:
@@ -114,7 +120,7 @@ class Search(Part):
     def _read(self) -> None:
         """Read the cairns and the landmarks that were found, if the last reading is too old. It
         waits for the store."""
-        if self.now() < self._read_at + KEPT_FOR:
+        if self.now() < self._read_at + READING_MS:
             return
         self._read_at = self.now()
         queue = f"{QUEUE} {self.node.channels.ground}"
@@ -129,8 +135,8 @@ class Search(Part):
         cairns = [((name, line), (x, y)) for name, line, x, y in rows]
         self._cairns = Texts(cairns, self._cairns.folded)
         marks = self._marks.rows[:]
-        for part in [part for part in parts if part not in self._named][:NAMED]:
-            gevent.sleep(PAUSE)
+        for part in [part for part in parts if part not in self._named][:NAMED_AT_ONCE]:
+            gevent.sleep(PAUSE_SECONDS)
             self._named.add(part)
             i, j = map(int, part.split(":"))
             tile, name = self._landmarks.of(i, j), self._landmarks.name(i, j)

@@ -1,4 +1,4 @@
-"""Who has walked here within the last day, by name: the newest MOST people, for the title.
+"""Who has walked here within the last day, by name: the newest NAMES_MOST people, for the title.
 
 The names are one item in the store. Each node notes who comes, writes the new names a little later,
 and reads those of other nodes while somebody looks at them. Without a store a node knows only its
@@ -14,19 +14,21 @@ from flatlands.server.game.game import Walked
 from flatlands.server.node import Node
 from flatlands.stores.base import NEVER, Item, Store
 
-#: What the name of the queue in the store begins with, before the name of the ground; and the id of
-#: its only item, which is also the name of the item's group.
-QUEUE, ITEM = "today", "today"
+#: The name of the queue in the store begins with it, and that of the ground follows.
+TODAY_QUEUE: Final = "today"
+#: The id of the only item in the queue, and the name of the item's group.
+TODAY_ITEM: Final = "today"
 
-#: ms for which somebody is remembered, and the most people who are.
-DAY: Final = 24 * 3600 * 1000
-MOST: Final = 100
+#: Somebody is remembered for so long.
+REMEMBER_MS: Final = 24 * 3600 * 1000
+#: No more people are remembered.
+NAMES_MOST: Final = 100
 
-#: ms from a new name until it is written, and between two readings of the names.
-EVERY: Final = 5000
+#: A new name is written after so long, and the names are read so often.
+ASK_EVERY_MS: Final = 5000
 
-#: How many people are told by name.
-NAMED: Final = 3
+#: So many people are told by name.
+TOLD_NAMES: Final = 3
 
 
 #: Id -> (name, node time at which it came); the name "" takes somebody out.
@@ -34,10 +36,10 @@ _Names = dict[int, tuple[str, int]]
 
 
 class Today:
-    """Who has walked here within the last day, by name: the newest MOST people, for the title."""
+    """Who has walked here within the last day, by name: the newest NAMES_MOST people."""
 
     def __init__(self, node: Node) -> None:
-        self._queue = f"{QUEUE} {node.channels.ground}"
+        self._queue = f"{TODAY_QUEUE} {node.channels.ground}"
         self._store_client, self._loop = node.store_client, node.loop
         self._orders = node.moderation
         self._known: _Names = {}
@@ -59,15 +61,15 @@ class Today:
     def walked(self) -> Walked:
         """Return who has walked here, as far as this node has read it."""
         now = self._loop.now()
-        if now >= self._read_at + EVERY:
+        if now >= self._read_at + ASK_EVERY_MS:
             self._ask()
         names = [name for name, _at in _merged(self._known, {}, now).values()]
-        return Walked(names[: -NAMED - 1 : -1], len(names))
+        return Walked(names[: -TOLD_NAMES - 1 : -1], len(names))
 
     def _put(self, id: int, name: str) -> None:
         now = self._loop.now()
         if not self._new:
-            self._writing.set(now + EVERY)
+            self._writing.set(now + ASK_EVERY_MS)
         self._new[id] = name, now
         self._known = _merged(self._known, {id: (name, now)}, now)
 
@@ -85,7 +87,7 @@ class Today:
         def again() -> None:
             self._asking = False
             if self._new and self._store_client.store is not None:
-                self._writing.set(self._loop.now() + EVERY)
+                self._writing.set(self._loop.now() + ASK_EVERY_MS)
 
         if not self._asking:
             self._asking = True
@@ -97,9 +99,9 @@ class Today:
         def add(item: Item | None) -> Item | None:
             names = _merged(_read(item), new, self._loop.now())
             body = msgpack.packb([(id, *rest) for id, rest in names.items()])
-            return Item(ITEM, NEVER, ITEM, body) if new else None
+            return Item(TODAY_ITEM, NEVER, TODAY_ITEM, body) if new else None
 
-        return _read(store.change(self._queue, ITEM, add))
+        return _read(store.change(self._queue, TODAY_ITEM, add))
 
 
 def _read(item: Item | None) -> _Names:
@@ -110,4 +112,4 @@ def _read(item: Item | None) -> _Names:
 def _merged(known: _Names, new: _Names, now: int) -> _Names:
     """Return the names that still count, the newest last."""
     names = sorted({**known, **new}.items(), key=lambda one: one[1][1])
-    return dict([one for one in names if one[1][0] and one[1][1] > now - DAY][-MOST:])
+    return dict([one for one in names if one[1][0] and one[1][1] > now - REMEMBER_MS][-NAMES_MOST:])

@@ -80,7 +80,8 @@ class Blooms(Part):
     """The squares in which three people have danced."""
 
     things = (Bloom,)
-    dances, notes = Records(Dance), Records(Note)
+    dances = Records(Dance)
+    notes = Records(Note)
 
     def __init__(self, game: Any) -> None:
         super().__init__(game)

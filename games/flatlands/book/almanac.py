@@ -42,9 +42,10 @@ _READ: Final = {**TABLES, "note": newest(("landmark", "hand"), NEW)}
 #: Seconds after which a page may be written by another node than the one that began to.
 CLAIM: Final = 30
 
-#: How many places are looked at in one turn of the event loop, and seconds between two turns: with
-#: 0, other greenlets would run, but what comes from sockets would wait.
-PIECE, PAUSE = 1000, 0.001
+#: So many places are looked at in one turn of the event loop.
+PLACES_AT_ONCE = 1000
+#: After each such turn: with 0, other greenlets would run, but what comes from sockets would wait.
+PAUSE_SECONDS = 0.001
 
 
 class Writer(Record, lasts=CLAIM):
@@ -56,7 +57,8 @@ class Almanac(Part):
     statements of SQL over its tables.
     """
 
-    entries, writers = Records(Entry), Records(Writer)
+    entries = Records(Entry)
+    writers = Records(Writer)
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -124,8 +126,8 @@ def loneliest(tiles: Sequence[Tile]) -> tuple[int, int] | None:
     best, found, side = -1, 0, 1
     boxes: dict[Tile, list[Tile]] = {}
     for n, at in enumerate(random.sample(range(len(tiles)), len(tiles))):
-        if n % PIECE == 0:
-            gevent.sleep(PAUSE)
+        if n % PLACES_AT_ONCE == 0:
+            gevent.sleep(PAUSE_SECONDS)
         x, y = tiles[at]
         if best >= 0:
             i, j = x // side, y // side
@@ -147,7 +149,7 @@ def _boxes(tiles: Sequence[Tile], side: int) -> dict[Tile, list[Tile]]:
     """Return the tiles in each box of `side` tiles that has some. It waits now and then."""
     boxes: dict[Tile, list[Tile]] = {}
     for n, (x, y) in enumerate(tiles):
-        if n % PIECE == 0:
-            gevent.sleep(PAUSE)
+        if n % PLACES_AT_ONCE == 0:
+            gevent.sleep(PAUSE_SECONDS)
         boxes.setdefault((x // side, y // side), []).append((x, y))
     return boxes

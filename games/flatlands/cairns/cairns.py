@@ -14,35 +14,37 @@ from flatlands.world.terrain import PLAZA
 #: Seconds for which a cairn stands after it was built or a stone was added.
 STANDS_FOR = 7 * 24 * 3600
 
-#: The most cairns of one player, and the most stones in a cairn.
-MOST, STONES = 3, 40
+#: No player has more cairns.
+CAIRNS_MOST = 3
+#: No cairn has more stones.
+STONES_MOST = 40
 
 #: The most squares from the origin.
 FAR = 2**40
 
 _REFUSED = {
     "key": "send a key first, by which your cairns are known",
-    "most": f"you have {MOST} cairns already: they crumble after a week",
+    "most": f"you have {CAIRNS_MOST} cairns already: they crumble after a week",
     "room": "there is a cairn close by already: add a stone to it, or walk on a little",
 }
 
 
-class Cairn(Thing, reach=2.5, lasts=STANDS_FOR, per_square=1, per_owner=MOST):
+class Cairn(Thing, reach=2.5, lasts=STANDS_FOR, per_square=1, per_owner=CAIRNS_MOST):
     """A cairn: `player` is the id that its builder had. A player adds a stone from within reach."""
 
     player = number(0, NUMBER)
     name = line(1, NAME_LIMIT)
     text = line(1, TEXT_LIMIT)
-    stones = number(1, STONES)
+    stones = number(1, STONES_MOST)
     #: The marks of those whose stones it has, the builder's first.
-    _marks = line(0, STONES * (MARK + 1))
+    _marks = line(0, STONES_MOST * (MARK + 1))
 
     def higher(self, owner: str) -> "Cairn":
         """Return the cairn with an owner's stone. Raises Refused."""
         mark = owner[:MARK]
         if mark in self._marks:
             raise Refused("cairn", "one of its stones is yours already")
-        if self.stones >= STONES:
+        if self.stones >= STONES_MOST:
             raise Refused("cairn", "it is as high as it can be")
         return self.again(stones=self.stones + 1, _marks=f"{self._marks} {mark}")
 

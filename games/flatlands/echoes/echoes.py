@@ -81,7 +81,8 @@ class Echoes(Part):
     """
 
     events = (Race,)
-    best, notes = Records(Echo), Records(Note)
+    best = Records(Echo)
+    notes = Records(Note)
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)

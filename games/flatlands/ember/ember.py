@@ -44,8 +44,10 @@ DAY: Final = 24 * 3600
 HEARTH: Final = -4, 4
 REACH: Final = 3
 
-#: The id of the only ember, and the group of all fires.
-EMBER, FIRES = "ember", "fires"
+#: The id of the only ember.
+EMBER_ID = "ember"
+#: The group of all fires.
+FIRE_GROUP = "fires"
 
 #: The fields with the names of the last hands: one for each, so that an operator can clear one.
 _NAMES: Final = "first", "second", "third", "fourth"
@@ -83,7 +85,7 @@ class Ember(Record):
         until = max(now + BURNS, self.until + 1) if burns else now + BURNS
         named, (x, y) = dict(zip(_NAMES, names, strict=False)), me.tile
         kept = " ".join(marks)
-        return Ember(EMBER, carrier=me.id, until=until, marks=kept, x=x, y=y, **named)
+        return Ember(EMBER_ID, carrier=me.id, until=until, marks=kept, x=x, y=y, **named)
 
 
 class Fire(Record, lasts=DAY):
@@ -99,7 +101,9 @@ class Fire(Record, lasts=DAY):
 class Relay(Part):
     """The ember: it is taken from a fire, goes from hand to hand, and lights dark landmarks."""
 
-    embers, lit, notes = Records(Ember), Records(Fire), Records(Note)
+    embers = Records(Ember)
+    lit = Records(Fire)
+    notes = Records(Note)
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -108,9 +112,9 @@ class Relay(Part):
     @action(rate=0.2, burst=3)
     def fires(self, me: Me) -> None:
         """Answer with who carries the ember, and with all landmarks that burn."""
-        ember = self.embers.read(EMBER)
+        ember = self.embers.read(EMBER_ID)
         me.send("ember", *_told(ember))
-        me.send("fires", list(map(_row, self.lit.all(FIRES))))
+        me.send("fires", list(map(_row, self.lit.all(FIRE_GROUP))))
 
     @action(rate=1, burst=5, address=(1 / 2, 20))
     def take(self, me: Me, carrier: int = number(0, NUMBER)) -> None:
@@ -126,7 +130,7 @@ class Relay(Part):
             raise Refused("far", "you are not close to it")
 
         def how(found: Ember | None) -> Ember:
-            now, ember = self.now(), found or Ember(EMBER)
+            now, ember = self.now(), found or Ember(EMBER_ID)
             left = ember.left(now)
             if carrier != (ember.carrier if left > 0 else 0):
                 raise Refused("missed", "somebody else has the ember, or nobody")
@@ -135,9 +139,9 @@ class Relay(Part):
                 raise Refused("ember", "you had the ember just now: it is somebody else's turn")
             return ember.passed(me, now)
 
-        if carrier and (ember := self.embers.read(EMBER)) and ember.carrier == carrier:
+        if carrier and (ember := self.embers.read(EMBER_ID)) and ember.carrier == carrier:
             self._check_walk(ember, at)
-        self.broadcast("ember", *_told(self.embers.change(EMBER, how)))
+        self.broadcast("ember", *_told(self.embers.change(EMBER_ID, how)))
 
     @action(rate=1, burst=5)
     def light(self, me: Me) -> None:
@@ -149,14 +153,14 @@ class Relay(Part):
         tile = self._landmark(me)
         if tile is None:
             raise Refused("far", "you are not close to a landmark")
-        ember, now = self.embers.read(EMBER), self.now()
+        ember, now = self.embers.read(EMBER_ID), self.now()
         if ember is None or ember.carrier != me.id or ember.left(now) <= 0:
             raise Refused("missed", "you have no ember")
         if known := self._fires(tile):
             me.send("fires", list(map(_row, known)))
             raise Refused("missed", "this landmark burns already")
         self._check_walk(ember, me.tile)
-        (x, y), id = tile, f"{FIRES}/{tile[0]}:{tile[1]} {now}"
+        (x, y), id = tile, f"{FIRE_GROUP}/{tile[0]}:{tile[1]} {now}"
         names = {name: getattr(ember, name) for name in _NAMES}
         fire = Fire(id, x=x, y=y, until=now + DAY * 1000, **names)
         hands = names_of(ember)
@@ -198,7 +202,7 @@ class Relay(Part):
         return tile if tile is not None and me.near(tile, AT_LANDMARK) else None
 
     def _fires(self, tile: Tile) -> list[Fire]:
-        return [fire for fire in self.lit.all(FIRES) if (fire.x, fire.y) == tile]
+        return [fire for fire in self.lit.all(FIRE_GROUP) if (fire.x, fire.y) == tile]
 
 
 def names_of(record: Ember | Fire) -> list[str]:

@@ -32,12 +32,15 @@ from flatlands.world.track import Tile
 #: How many kinds of plants there are, from 1 on: the page knows which.
 KINDS: Final = 4
 
-#: Seconds after which a plant that nobody visits is gone, after which a visit renews it, and
-#: between two looks for visitors.
-MONTH, DAY, LOOK = 30 * 24 * 3600, 24 * 3600, 20
+#: A plant that nobody visits is gone after so long.
+PLANT_SECONDS = 30 * 24 * 3600
+#: A visit renews a plant that was not renewed for so long.
+RENEW_SECONDS = 24 * 3600
+#: A node looks so often for visitors.
+LOOK_SECONDS = 20
 
 #: The most plants of one person.
-MOST: Final = 200
+PLANTS_MOST: Final = 200
 
 #: The most tiles from the origin.
 FAR: Final = 2**30
@@ -45,9 +48,12 @@ FAR: Final = 2**30
 #: The tiles within which a player can plant.
 REACH: Final = 2.5
 
-#: Nothing is planted nearer than FROM_PATH to the middle of a path, in 1/16 tile, nor within the
-#: others of a landmark and of what lies in the world, in tiles along each axis.
-FROM_PATH, FROM_LANDMARK, FROM_THINGS = 40, 6, 1
+#: Nothing is planted nearer to the middle of a path, in 1/16 tile.
+FROM_PATH = 40
+#: Nothing is planted within so many tiles of a landmark, along each axis.
+FROM_LANDMARK = 6
+#: Nothing is planted within so many tiles of what lies in the world, along each axis.
+FROM_THINGS = 1
 
 #: The kinds of ground on which something can be planted.
 SOIL: Final = frozenset((GRASS, SAND, WOOD))
@@ -69,8 +75,10 @@ class Claim(Record, lasts=60):
 class Gardens(Part):
     """Gardens: for each gem found, a player can plant something on free ground."""
 
-    plants = Cells(persist="write-through", per_owner=MOST, forget=MONTH)
-    purses, claims, notes = Records(Purse), Records(Claim), Records(Note)
+    plants = Cells(persist="write-through", per_owner=PLANTS_MOST, forget=PLANT_SECONDS)
+    purses = Records(Purse)
+    claims = Records(Claim)
+    notes = Records(Note)
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -114,7 +122,7 @@ class Gardens(Part):
                 me.owner, lambda had: had and had.again(planted=had.planted - 1, last="")
             )
             raise
-        where = f"{self.now() // (DAY * 1000)} {column // CELL} {row // CELL}"
+        where = f"{self.now() // (RENEW_SECONDS * 1000)} {column // CELL} {row // CELL}"
         line = note(me.owner, "plant", self.now(), n=kind, x=column, y=row, once=where)
         self.notes.add(line, LINES)
         me.send("sown", kind, column, row, found - purse.planted)
@@ -152,10 +160,10 @@ class Gardens(Part):
         if any(thing.tile in tiles for square in squares for thing in self.things_in(square)):
             raise Refused("garden", "something lies there already")
 
-    @every(LOOK, each=True)
+    @every(LOOK_SECONDS, each=True)
     def visit(self, players: Present) -> None:
         """Keep what grows around players from being forgotten."""
         squares = {(column // self.side, row // self.side) for column, row in players.tiles}
         near = (-1, 0, 1)
         for square in {(c + x, r + y) for c, r in squares for x in near for y in near}:
-            self.plants.renew(square, DAY)
+            self.plants.renew(square, RENEW_SECONDS)

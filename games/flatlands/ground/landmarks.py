@@ -51,13 +51,26 @@ _LAST: Final = (
     ("Igloo", "Tower", "Stones", "Igloo", "Balloon"),
 )
 
-# Regions, as in regions.js: the tiles between the points of their two noises, how much the second
-# counts, by how much woods bend borders, and the tiles from the plaza between which they begin.
-_LENGTH, _SHORT, _SHORT_SHARE = 256, 64, 0.22
-_RAGGED, _GENTLE, _WILD = 0.07, 70, 150
-_WARM, _WET = 21, 23
+# Regions are computed by two noises, as in regions.js.
+#: The tiles between two points of the longer noise.
+_LENGTH: Final = 256
+#: The tiles between two points of the shorter noise.
+_SHORT: Final = 64
+#: The share of the shorter noise in the sum of both.
+_SHORT_SHARE: Final = 0.22
+#: By how much woods bend the borders of regions.
+_RAGGED: Final = 0.07
+#: All is meadows within so many tiles of the plaza.
+_GENTLE: Final = 70
+#: So many tiles from the plaza the noises count in full.
+_WILD: Final = 150
+#: The first layer of hashes of each noise: the next layer is that of its shorter noise.
+_WARM: Final = 21
+_WET: Final = 23
 
-_SALT, _SALT_NAME = 0x1A4D3A, 0x1A4D3B
+#: These make the hashes of places and of names differ from all others.
+_SALT: Final = 0x1A4D3A
+_SALT_NAME: Final = 0x1A4D3B
 _ACROSS: Final = 0x9E3779B1
 _DOWN: Final = 0x85EBCA77
 _AROUND: Final = ((-2, 0), (2, 0), (0, -2), (0, 2))

@@ -14,8 +14,10 @@ from flatlands.world.track import Tile
 #: Tiles around a waypoint in which a signpost stands.
 AROUND: Final = 8
 
-#: The least and the most distance of a signpost from the middle of a path, in 1/16 tile.
-POST_FROM, POST_TO = 26, 40
+#: No signpost is nearer to the middle of its path, in 1/16 tile.
+POST_FROM: Final = 26
+#: No signpost is farther from the middle of its path, in 1/16 tile.
+POST_TO: Final = 40
 
 #: The fewest tiles between two signposts that make a course.
 APART: Final = 24

@@ -22,7 +22,8 @@ MOST = 1000
 class Finders(Part):
     """The finders of landmarks: who has found which one, and in which place among its finders."""
 
-    carved, notes = Records(Carved), Records(Note)
+    carved = Records(Carved)
+    notes = Records(Note)
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)

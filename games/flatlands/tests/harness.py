@@ -24,8 +24,10 @@ class Rules(NamedTuple):
 
 RULES = Rules()
 
-#: Gems that were taken lie somewhere else after 0.1 to 0.3 s, or not during a test.
-QUICK, SLOW = Rules(per_cell=3, pause=0.2), Rules(per_cell=3, pause=10**4)
+#: A gem that was taken lies somewhere else after 0.1 to 0.3 s.
+QUICK = Rules(per_cell=3, pause=0.2)
+#: A gem that was taken lies nowhere during a test.
+SLOW = Rules(per_cell=3, pause=10**4)
 
 
 def options_of(rules: Rules, sizes: Sizes) -> Options:

@@ -28,7 +28,10 @@ class Painted(Writing, Game):
 class World(deeds.World):
     """A world in which Flatlands is played."""
 
-    game, painted, kind, herd = Game, Painted, Kind(Gem, Gems, BOARD), sum(HERD)
+    game = Game
+    painted = Painted
+    kind = Kind(Gem, Gems, BOARD)
+    herd = sum(HERD)
 
     def options(self, plan: deeds.Plan) -> Options:
         """Return the options of the game in a world."""

@@ -6,7 +6,7 @@ import pytest
 
 from flatlands.games.flatlands import search
 from flatlands.games.flatlands.ground.landmarks import Landmarks
-from flatlands.games.flatlands.search import KEPT_FOR, Texts
+from flatlands.games.flatlands.search import READING_MS, Texts
 from flatlands.server.messages.peer_protocol import SEEK
 from flatlands.server.players import names
 from flatlands.server.players.moderation import BY_OWNER, MARK, MUTE
@@ -81,7 +81,7 @@ def test_cairns_of_all_nodes_are_found_by_their_builder_and_their_line(two):
     bob.go(66 * UNIT, 80 * UNIT)
     two.run(20_000)
     bob.send(35, "build", ["another otter"])
-    two.run(1000 + KEPT_FOR)
+    two.run(1000 + READING_MS)
     assert len(sought(ada, "otter")[1]) == 2
 
 
@@ -99,7 +99,7 @@ def test_a_question_folds_nothing_but_its_words_and_a_reading_only_what_is_new(t
     assert sought(ada, "otter")[1] == cairn and {"Bob", "mind the Ótter"} <= {*texts}
     texts.clear()
     assert sought(ada, "MIND")[1] == cairn and "mind the Ótter" not in texts
-    two.run(KEPT_FOR)
+    two.run(READING_MS)
     assert sought(ada, "bob")[1] == cairn and "mind the Ótter" not in texts
 
 
@@ -121,11 +121,11 @@ def test_what_is_found_is_what_a_comparison_with_each_text_finds(seed):
             for both, (a, b) in rows
             if (rank := max(matches(wanted, each) for each in both))
         )
-        assert texts.best(wanted, x, y) == [[*one[2:]] for one in ranked[: search.MOST]]
+        assert texts.best(wanted, x, y) == [[*one[2:]] for one in ranked[: search.ANSWERS_MOST]]
 
 
 def test_a_question_looks_at_a_limited_number_of_matches(monkeypatch):
-    monkeypatch.setattr(search, "MATCHES", 2)
+    monkeypatch.setattr(search, "MATCHES_MOST", 2)
     texts = Texts([(("otter", "the otter"), (n, 0)) for n in range(9)], {})
     assert [place for *_, place, _ in texts.best("otter", 8, 0)] == [1, 0]
     assert [place for *_, place, _ in texts.best("tt", 8, 0)] == [1, 0]
@@ -146,11 +146,11 @@ def test_landmarks_that_somebody_has_found_are_found_at_any_distance(two, monkey
         return ada.model.messages["sought"][3]
 
     # A node names no more at a time than it can without holding others up.
-    monkeypatch.setattr(search, "NAMED", 1)
+    monkeypatch.setattr(search, "NAMED_AT_ONCE", 1)
     names = [marks.name(*part) for part in parts]
     assert [found(name) for name in names] == [[[names[0], *marks.of(*parts[0])]], [], []]
     assert found(names[0][1:5].lower()) == found(names[0])
-    two.run(KEPT_FOR)
+    two.run(READING_MS)
     assert found(names[1]) == [[names[1], *marks.of(*parts[1])]] and found(names[2]) == []
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from flatlands.games.flatlands.cairns.cairns import STONES, Cairn
+from flatlands.games.flatlands.cairns.cairns import STONES_MOST, Cairn
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.twins import twins
@@ -47,12 +47,12 @@ def test_the_tables_of_what_flatlands_adds(which):
     "sentence",
     [
         f"comes within {Gem.reach:g} tiles of it",
-        f"each within {twins.ON} tiles of the middle of another stone",
+        f"each within {twins.ON_STONE_TILES} tiles of the middle of another stone",
         f"gets it from within {twins.Half.reach} tiles",
-        f"within {twins.NEAR} tiles of the gem",
-        f"said again every {seconds(twins.TELL_EVERY)} as long",
+        f"within {twins.TOLD_WITHIN_TILES} tiles of the gem",
+        f"said again every {seconds(twins.TELL_EVERY_MS)} as long",
         f"a moment of the last {reach.AGO} ms",
-        f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}.",
+        f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES_MOST}.",
     ],
 )
 def test_numbers_on_the_page_are_those_of_the_source(sentence):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatlands.games.flatlands.today import DAY, EVERY, MOST, QUEUE
+from flatlands.games.flatlands.today import ASK_EVERY_MS, NAMES_MOST, REMEMBER_MS, TODAY_QUEUE
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.players.moderation import BY_OWNER, KICK, MARK, MUTE
 from games.flatlands.tests.harness import Harness
@@ -31,7 +31,7 @@ def told(harness, host=0):
     """Return what the title of a page of a node tells: some names, and the number of people."""
     watcher = harness.client(harness.hosts[host])
     watcher.send(*TOTALS_ONLY)
-    harness.run(2 * EVERY + 2000)
+    harness.run(2 * ASK_EVERY_MS + 2000)
     watcher.connection.lose(1000)
     return watcher.model.totals[7:]
 
@@ -53,11 +53,11 @@ def test_the_newest_names_are_told_at_all_nodes_and_after_all_were_replaced(two,
 
 def test_no_name_is_told_for_longer_than_a_day(two):
     come(two, "Mira")
-    two.run(EVERY)
+    two.run(ASK_EVERY_MS)
     today = two.node.game.today
-    two.clock.time += DAY - 2 * EVERY
+    two.clock.time += REMEMBER_MS - 2 * ASK_EVERY_MS
     assert today.walked() == (["Mira"], 1)
-    two.clock.time += 3 * EVERY
+    two.clock.time += 3 * ASK_EVERY_MS
     assert today.walked() == ([], 0)
 
 
@@ -66,7 +66,7 @@ def test_no_name_is_told_for_longer_than_a_day(two):
 def test_the_name_of_a_player_that_is_kicked_or_muted_is_removed(two, deed, by_key):
     come(two, "Ben")
     bad = come(two, "Bad", host=1)
-    two.run(2 * EVERY)
+    two.run(2 * ASK_EVERY_MS)
     owner = bad.session.playing.owner
     order = (BY_OWNER[deed], owner[:MARK]) if by_key else (deed, str(bad.id))
     two.hosts[0].node.moderation.apply(*order, 600)
@@ -80,12 +80,12 @@ def test_the_name_of_a_player_that_is_kicked_or_muted_is_removed(two, deed, by_k
 
 def test_only_a_limited_number_of_names_is_kept(two):
     today, store = two.node.game.today, two.node.store_client.store
-    for id in range(3 * MOST):
+    for id in range(3 * NAMES_MOST):
         today.note(70_000 + id, "\N{PILE OF POO}" * 20, "")
-        two.run(EVERY if id % 50 == 0 else 1)
-    two.run(EVERY)
-    assert today.walked()[1] == MOST
-    [item] = store.group(f"{QUEUE} 2013-16", "today")
+        two.run(ASK_EVERY_MS if id % 50 == 0 else 1)
+    two.run(ASK_EVERY_MS)
+    assert today.walked()[1] == NAMES_MOST
+    [item] = store.group(f"{TODAY_QUEUE} 2013-16", "today")
     assert len(item.body) < 12_000
 
 
@@ -100,7 +100,7 @@ def test_names_that_the_store_did_not_take_are_written_later(two):
     store_client = two.node.store_client
     store, store_client.store = store_client.store, Broken()
     come(two, "Mira")
-    two.run(3 * EVERY)
+    two.run(3 * ASK_EVERY_MS)
     store_client.store = store
-    two.run(2 * EVERY)
+    two.run(2 * ASK_EVERY_MS)
     assert told(two, 1) == [["Mira"], 1]

@@ -23,39 +23,56 @@ from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.world.terrain import GRASS, SAND
 from flatlands.world.track import Tile
 
-#: The tiles from a gem to the middle of each stone, and from that to a player that is on the stone.
-ASIDE, ON = 2, 0.95
+#: The middle of each stone is so far from the gem.
+STONE_TILES = 2
+#: A player that is so near to the middle of a stone is on it.
+ON_STONE_TILES = 0.95
 
-#: The tiles from a gem within which a player is looked at, and beyond which it no longer is: it is
-#: noticed again only after it has been a tile and a quarter out of reach.
-AT, AWAY = 3.5, 5
+#: A node looks at the players that come so near to a gem.
+AT_TILES = 3.5
+#: It looks no longer at a player that is farther from the gem. A player is noticed again only after
+#: it has been a tile and a quarter out of reach.
+AWAY_TILES = 5
 
-#: The ms between two looks at those who are there, as long as somebody is.
-EVERY = 500
+#: A node looks so often at those who are there, as long as somebody is.
+LOOK_EVERY_MS = 500
 
-#: Those within NEAR tiles are told who waits, every TELL_EVERY ms, and of TOLD_AT_ONCE in a look.
-NEAR, TELL_EVERY, TOLD_AT_ONCE = 200, 20_000, 1
+#: Those within so many tiles of a gem are told who waits.
+TOLD_WITHIN_TILES = 200
+#: They are told of each player that waits so often.
+TELL_EVERY_MS = 20_000
+#: They are told of so many players after one look.
+TOLD_AT_ONCE = 1
 
-#: For how many ms this node trusts what it has read of a player's person, and for how many it does
-#: not read again if nobody has said; and for how many players it keeps that.
-KNOWN_FOR, UNKNOWN_FOR, KNOWN = 600_000, 2000, 1000
+#: A node trusts for so long what it has read of a player's person.
+KNOWN_MS = 600_000
+#: A node reads again after so long if no node has said who the person is.
+UNKNOWN_MS = 2000
+#: A node keeps that for so many players at most.
+KNOWN_PLAYERS = 1000
 
-#: The tiles of open ground to each side of a gem, and above and below it, and how many places are
-#: tried to find that. The gem is farther than the last three, in tiles, from the plaza, from a
-#: landmark, and from the cell's other such gems, so that nobody is at two.
-SIDES, ACROSS, TRIES = 3, 1, 32
-FROM_PLAZA, FROM_LANDMARK, APART = 14, 12, 10
-
+#: The ground is open so far to each side of a gem.
+OPEN_ASIDE_TILES = 3
+#: The ground is open so far above and below a gem.
+OPEN_ACROSS_TILES = 1
+#: A node tries so many places to find open ground.
+PLACE_TRIES = 32
+#: A gem is farther from the plaza.
+FROM_PLAZA_TILES = 14
+#: A gem is farther from a landmark.
+FROM_LANDMARK_TILES = 12
+#: A gem is farther from the cell's other such gems, so that nobody is at two.
+APART_TILES = 10
 
 #: What a player is told if only its own person is on the other stone.
 ALONE = "it opens for two persons, and the one on the other stone is you again"
 
 
-class Twin(Thing, reach=AT, lasts=24 * 3600):
+class Twin(Thing, reach=AT_TILES, lasts=24 * 3600):
     """A gem between two stones; its tile is the gem's."""
 
 
-class Half(Thing, reach=AT, lasts=24 * 3600):
+class Half(Thing, reach=AT_TILES, lasts=24 * 3600):
     """The half on a stone for the `player` that stood there, while `name` stood on the other."""
 
     player = number(0, NUMBER)
@@ -83,7 +100,8 @@ class Twins(Part):
     """
 
     things = [Twin, Half]
-    persons, notes = Records(Person), Records(Note)
+    persons = Records(Person)
+    notes = Records(Note)
 
     def __init__(self, game: Engine) -> None:
         super().__init__(game)
@@ -104,7 +122,7 @@ class Twins(Part):
         """Return the twin stones of a cell."""
         places: list[Tile] = []
         for place in filter(None, (self._choose(cell) for _ in range(self.game.options.twins))):
-            if all(dist(place, other) > APART for other in places):
+            if all(dist(place, other) > APART_TILES for other in places):
                 places.append(place)
         return [Twin(place) for place in places]
 
@@ -123,14 +141,14 @@ class Twins(Part):
             self._tell(self._waiting())
         finally:
             self._looking = bool(self._at or self._waits)
-            self._turns.set(self.now() + EVERY if self._looking else None)
+            self._turns.set(self.now() + LOOK_EVERY_MS if self._looking else None)
 
     def _waiting(self) -> dict[int, Waits]:
         """Open what can be opened, give what is to be given, and return who waits."""
         waits: dict[int, Waits] = {}
         for key, (thing, players) in list(self._at.items()):
             for me in list(players.values()):
-                if not (me.is_local and me.near(thing.tile, AWAY)):
+                if not (me.is_local and me.near(thing.tile, AWAY_TILES)):
                     del players[me.id]
             if not players or not self._lies(thing):
                 del self._at[key]
@@ -148,7 +166,7 @@ class Twins(Part):
 
     def _look_at(self, twin: Twin, players: dict[int, Me]) -> dict[int, Waits]:
         """Open a gem if that can be done; otherwise return who waits there."""
-        near, waits = self.players_near(twin.tile, round(AT)), {}
+        near, waits = self.players_near(twin.tile, round(AT_TILES)), {}
         stones = [(stone, [one for one in near if _is_on(one, stone)]) for stone in _stones(twin)]
         for (stone, mine), (other, others) in (stones, stones[::-1]):
             for one in mine:
@@ -173,18 +191,18 @@ class Twins(Part):
         mark = me.owner[:MARK]
         if self._mark(me.id) != mark:
             self.persons.change(str(me.id), lambda _: Person(str(me.id), mark=mark))
-            self._marks[me.id] = mark, self.now() + KNOWN_FOR
+            self._marks[me.id] = mark, self.now() + KNOWN_MS
         return next((one for one in others if self._mark(one.id) not in ("", mark)), None)
 
     def _mark(self, player: int) -> str:
         """Return the mark of a player's person, or "" if no node has said it."""
         now, (mark, until) = self.now(), self._marks.get(player, ("", 0))
         if now >= until:
-            if len(self._marks) >= KNOWN:
+            if len(self._marks) >= KNOWN_PLAYERS:
                 self._marks.clear()
             known = self.persons.read(str(player))
             mark = "" if known is None else known.mark
-            self._marks[player] = mark, now + (KNOWN_FOR if mark else UNKNOWN_FOR)
+            self._marks[player] = mark, now + (KNOWN_MS if mark else UNKNOWN_MS)
         return mark
 
     def _open(self, me: Me, twin: Twin, stone: Tile, partner: Seen, other: Tile) -> None:
@@ -221,9 +239,9 @@ class Twins(Part):
             if id not in waits or waits[id].twin is not before.twin:
                 del self._waits[id]
                 self._tell_of(before, False)
-        due = [id for id in waits if now >= told.get(id, 0) + TELL_EVERY]
+        due = [id for id in waits if now >= told.get(id, 0) + TELL_EVERY_MS]
         for id in sorted(due, key=lambda id: told.get(id, 0))[:TOLD_AT_ONCE]:
-            if len(told) >= KNOWN:
+            if len(told) >= KNOWN_PLAYERS:
                 told.clear()
             told[id], one = now, waits[id]
             if one.alone:
@@ -234,32 +252,32 @@ class Twins(Part):
 
     def _tell_of(self, one: Waits, still: bool) -> None:
         me, tile = one.me, one.twin.tile
-        self.broadcast("waits", me.id, me.name, *tile, still, near=(tile, NEAR))
+        self.broadcast("waits", me.id, me.name, *tile, still, near=(tile, TOLD_WITHIN_TILES))
 
     def _choose(self, cell: Tile) -> Tile | None:
         """Return a random tile near a path of a cell, with open ground all around, or None if none
         was found."""
-        places = beside_paths(self.node.terrain, cell, TRIES)
+        places = beside_paths(self.node.terrain, cell, PLACE_TRIES)
         return next((place for place in places if self._fits(*place)), None)
 
     def _fits(self, x: int, y: int) -> bool:
         """Return whether a gem with its stones can stand around a tile."""
         kind = self.node.terrain.kind
-        open_ground = x * x + y * y > FROM_PLAZA**2 and all(
+        open_ground = x * x + y * y > FROM_PLAZA_TILES**2 and all(
             kind(x + dx, y + dy) in (GRASS, SAND)
-            for dx in range(-SIDES, SIDES + 1)
-            for dy in range(-ACROSS, ACROSS + 1)
+            for dx in range(-OPEN_ASIDE_TILES, OPEN_ASIDE_TILES + 1)
+            for dy in range(-OPEN_ACROSS_TILES, OPEN_ACROSS_TILES + 1)
         )
         mark = self._landmarks.of(x // PART, y // PART) if open_ground else None
-        return open_ground and (mark is None or dist(mark, (x, y)) > FROM_LANDMARK)
+        return open_ground and (mark is None or dist(mark, (x, y)) > FROM_LANDMARK_TILES)
 
 
 def _stones(twin: Twin) -> list[Tile]:
     """Return the tiles of the two stones of a gem."""
     column, row = twin.tile
-    return [(column - ASIDE, row), (column + ASIDE, row)]
+    return [(column - STONE_TILES, row), (column + STONE_TILES, row)]
 
 
 def _is_on(one: Seen, stone: Tile) -> bool:
     """Return whether a player stands on a stone."""
-    return dist(one.place, (stone[0] + 0.5, stone[1] + 0.5)) <= ON
+    return dist(one.place, (stone[0] + 0.5, stone[1] + 0.5)) <= ON_STONE_TILES

@@ -55,8 +55,10 @@ REMEMBERED_FOR: Final = 30 * 60_000
 #: With more people than this around a player they keep silent.
 CROWD: Final = 40
 
-#: How many greetings, and how many answers and emotes, they make in a minute.
-GREETINGS_A_MINUTE, ANSWERS_A_MINUTE = 30, 40
+#: How many greetings they make in a minute.
+GREETINGS_A_MINUTE: Final = 30
+#: How many answers and emotes they make in a minute.
+ANSWERS_A_MINUTE: Final = 40
 MINUTE: Final = 60_000
 
 #: How many of them may lead somebody at the same time.

@@ -16,51 +16,59 @@ from flatlands.world.track import UNIT, Goal
 
 NAME = "Deer"
 
-#: How many deer share a meadow, and how many meadows there are. More deer make meadows fuller.
-TOGETHER, MEADOWS = 5, 16
+DEER_PER_MEADOW = 5
+#: How many meadows there are. With more deer than there is room for, meadows get fuller.
+MEADOWS = 16
 
-#: The least and the most distance of the first meadow from the origin in tiles, and how much
-#: farther away each next one may be.
-NEAREST, FARTHEST, FARTHER = 10, 24, 3
-
+#: No meadow is nearer to the origin.
+MEADOW_NEAREST_TILES = 10
+#: The first meadow is no farther from the origin.
+MEADOW_FARTHEST_TILES = 24
+#: Each next meadow may be so much farther away than the one before.
+MEADOW_FARTHER_TILES = 3
 #: The tiles of grass to each side of a meadow's middle, on which its deer graze.
-WIDTH = 3
+MEADOW_TILES = 3
 
-#: Places that are tried for a meadow, and goals that are tried around each place to graze at.
-MEADOW_TRIES, TRIES = 400, 4
+#: So many places are tried to find a meadow.
+MEADOW_TRIES = 400
+#: So many goals are tried around each place to graze at.
+GRAZE_TRIES = 4
 
-#: The least and the most ms for which a deer stands between two steps, as for people.
-REST = (600, 1800)
+#: The least and the most time for which a deer stands between two steps, as for people.
+REST_MS = (600, 1800)
 
-#: How often a deer looks around, in ms.
-LOOK_EVERY = 400
+#: How often a deer looks around.
+LOOK_EVERY_MS = 400
 
-#: How near a player must be for a deer to flee, and the least and the most that it flees, in units.
-#: While it flees it turns at most once in TURN_AFTER ms.
-SHY, FLIGHT, TURN_AFTER = 4 * UNIT, (6 * UNIT, 9 * UNIT), 1000
+#: A deer flees if a player is so near.
+SHY_UNITS = 4 * UNIT
+#: The least and the most distance that a deer flees.
+FLIGHT_UNITS = (6 * UNIT, 9 * UNIT)
+#: While a deer flees it turns at most once in so long.
+TURN_AFTER_MS = 1000
 
 #: The angles to the straight way out that it tries, one after the other, if that is barred.
-TURNS = (0.0, math.pi / 3, -math.pi / 3, math.pi * 2 / 3, -math.pi * 2 / 3)
+FLIGHT_ANGLES = (0.0, math.pi / 3, -math.pi / 3, math.pi * 2 / 3, -math.pi * 2 / 3)
 
-#: ms after which a deer that has seen nobody close is calm, and goes back to its meadow.
-CALM_AFTER = 5000
+#: A deer that has seen nobody close for so long is calm, and goes back to its meadow.
+CALM_AFTER_MS = 5000
 
 
 def group(number: int) -> int:
     """Return the group, from 0, of deer `number`, from 0: each group has its own meadow."""
-    return number // TOGETHER % MEADOWS
+    return number // DEER_PER_MEADOW % MEADOWS
 
 
 def meadow(terrain: Terrain, group: int) -> Place:
     """Return the middle of the meadow of a group of deer; it is the same at all nodes."""
     chance = random.Random(f"meadow {terrain.seed} {group}")
-    far = FARTHEST + group * FARTHER
+    far = MEADOW_FARTHEST_TILES + group * MEADOW_FARTHER_TILES
     for _ in range(MEADOW_TRIES):
         column, row = chance.randint(-far, far), chance.randint(-far, far)
-        if NEAREST**2 <= column * column + row * row <= far * far and all(
+        if MEADOW_NEAREST_TILES**2 <= column * column + row * row <= far * far and all(
             terrain.kind(x, y) == GRASS
-            for x in range(column - WIDTH, column + WIDTH + 1)
-            for y in range(row - WIDTH, row + WIDTH + 1)
+            for x in range(column - MEADOW_TILES, column + MEADOW_TILES + 1)
+            for y in range(row - MEADOW_TILES, row + MEADOW_TILES + 1)
         ):
             return column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
     # The plaza is always free.
@@ -85,26 +93,26 @@ class Deer:
         """Flee if somebody is close, or else graze now and then; return when to look again."""
         resident, stage = self.resident, self._stage
         here = resident.track.at(now)
-        danger = next(filter(is_person, stage.near(here, SHY)), None)
+        danger = next(filter(is_person, stage.near(here, SHY_UNITS)), None)
         if danger is not None:
-            self._calm = now + CALM_AFTER
-            if not resident.walks(now) or now >= self._fled + TURN_AFTER:
+            self._calm = now + CALM_AFTER_MS
+            if not resident.walks(now) or now >= self._fled + TURN_AFTER_MS:
                 self._fled = now
-                far = random.randint(*FLIGHT)
-                stage.stroll(resident, stage.ways_out(here, stage.at(danger), far, TURNS))
+                far = random.randint(*FLIGHT_UNITS)
+                stage.stroll(resident, stage.ways_out(here, stage.at(danger), far, FLIGHT_ANGLES))
                 track = resident.track
                 self._refuge = track.x + track.dx, track.y + track.dy
-                self._steps = track.end + random.randint(*REST)
+                self._steps = track.end + random.randint(*REST_MS)
         elif not resident.walks(now) and now >= self._steps:
             middle = self._home if now >= self._calm else self._refuge
             stage.stroll(resident, self._steps_around(middle, here))
-            self._steps = resident.track.end + random.randint(*REST)
-        return now + LOOK_EVERY
+            self._steps = resident.track.end + random.randint(*REST_MS)
+        return now + LOOK_EVERY_MS
 
     def _steps_around(self, middle: Place, here: Place) -> Iterator[Goal]:
         """Yield places to graze at, around `middle` and then around `here`: if the way to its
         meadow is barred, the deer goes some other way first."""
-        reach = WIDTH * UNIT
+        reach = MEADOW_TILES * UNIT
         for x, y in (middle, here):
-            for _ in range(TRIES):
+            for _ in range(GRAZE_TRIES):
                 yield Goal(x + random.randint(-reach, reach), y + random.randint(-reach, reach))

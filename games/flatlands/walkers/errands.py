@@ -13,7 +13,7 @@ from typing import Final
 
 from flatlands.games.flatlands.events import WAVE, Emote
 from flatlands.games.flatlands.walkers.people import Errand
-from flatlands.games.flatlands.walkers.sight import BEGINS, Sights
+from flatlands.games.flatlands.walkers.sight import BEGINS_TILES, Sights
 from flatlands.games.flatlands.walkers.stage import Stage, is_person
 from flatlands.games.flatlands.walkers.talk import (
     AGAIN,
@@ -48,12 +48,14 @@ COMPANY: Final = 5
 #: ms that a leader stands after it has said where it leads, so that it can be clicked.
 STANDS_BEFORE: Final = 4000
 
-#: A guest follows if it is within FOLLOWS_WITHIN units when the leader looks back. The leader looks
-#: again every LOOK_EVERY ms. The first time it calls, and comes back to its guest after
-#: COMES_BACK_AFTER ms; the next time it gives up after GIVES_UP_AFTER ms.
+#: A guest follows if it is within so many units when the leader looks back.
 FOLLOWS_WITHIN: Final = 7 * UNIT
-COMES_BACK_AFTER, GIVES_UP_AFTER = 10_000, 15_000
-LOOK_EVERY: Final = 800
+#: The leader calls a guest that does not follow, and comes back to it after so long.
+COMES_BACK_AFTER_MS: Final = 10_000
+#: The next time that a guest does not follow, the leader gives up after so long.
+GIVES_UP_AFTER_MS: Final = 15_000
+#: The leader looks so often whether the guest follows.
+LOOK_EVERY_MS: Final = 800
 
 #: A guest farther away than this, in units, is not told that the leader gives up.
 HEARS_WITHIN: Final = 16 * UNIT
@@ -125,7 +127,7 @@ class Errands:
             player = self._player(guest)
             if player is not None and self._away(person, guest) > BESIDE:
                 self._walk_up(person, player)
-            yield self._loop.now() + LOOK_EVERY
+            yield self._loop.now() + LOOK_EVERY_MS
 
     def _lead(self, person: Resident, guest: int) -> Generator[int, None, None]:
         while not self._sights.look():
@@ -163,7 +165,7 @@ class Errands:
                 continue
             if not has_come_back:
                 self._tell(person, guest, WAITING)
-            patience = GIVES_UP_AFTER if has_come_back else COMES_BACK_AFTER
+            patience = GIVES_UP_AFTER_MS if has_come_back else COMES_BACK_AFTER_MS
             if (yield from self._wait(person, guest, patience)):
                 continue
             if has_come_back or not 0 < self.people_around(guest) < COMPANY:
@@ -192,7 +194,7 @@ class Errands:
             if self._loop.now() >= until or self.people_around(guest) >= COMPANY:
                 return False
             self._look(person, guest)
-            yield self._loop.now() + LOOK_EVERY
+            yield self._loop.now() + LOOK_EVERY_MS
         return True
 
     def _tell(self, person: Resident, guest: int, text: str, **words: str) -> None:
@@ -220,7 +222,7 @@ class Errands:
         return self._away(person, guest) <= FOLLOWS_WITHIN
 
     def _is_on_plaza(self, person: Resident) -> bool:
-        return math.hypot(*self._stage.at(person)) <= BEGINS * UNIT
+        return math.hypot(*self._stage.at(person)) <= BEGINS_TILES * UNIT
 
     def _away(self, person: Resident, guest: int) -> float:
         """Return the distance of a guest in units; it is infinite if the guest is not seen."""

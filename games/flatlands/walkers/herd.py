@@ -18,7 +18,7 @@ from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers import deer, people
 from flatlands.games.flatlands.walkers.company import Company
 from flatlands.games.flatlands.walkers.deer import Deer
-from flatlands.games.flatlands.walkers.people import RANGE, Errand, Person
+from flatlands.games.flatlands.walkers.people import RANGE_TILES, Errand, Person
 from flatlands.games.flatlands.walkers.stage import Stage
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
@@ -31,10 +31,13 @@ from flatlands.world.events import Event
 from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT, Track
 
-#: What the names of the lease and of the queue begin with, before the name of the ground. The items
-#: of the queue, which are one group, say where they are, TOGETHER of them in each.
-LEASE, QUEUE = "herd", "tracks"
-TOGETHER = 400
+#: The name of the lease begins with it, and that of the ground follows.
+HERD_LEASE = "herd"
+#: The name of the queue begins with it, and that of the ground follows. The items of the queue,
+#: which are one group, say where computer players are.
+TRACKS_QUEUE = "tracks"
+#: How many computer players an item says that of.
+TRACKS_PER_ITEM = 400
 
 #: ms for which it is known how long ago an item was put; an older one counts as this old.
 COUNTS_FOR = 24 * 3600 * 1000
@@ -83,7 +86,7 @@ class Herd:
         self._stage = stage = Stage(node)
         self._loop, self._residents = node.loop, node.residents
         ground = node.channels.ground
-        self._queue = f"{QUEUE} {ground}"
+        self._queue = f"{TRACKS_QUEUE} {ground}"
         self._store_client, self._peers, self._takeovers = (
             node.store_client,
             node.peers,
@@ -101,7 +104,7 @@ class Herd:
         self._looks = self._loop.timer(self._check)
         #: What has happened in squares, until the company has heard it.
         self._news: list[tuple[Square, Sequence[Event]]] = []
-        self.lease = Lease(f"{LEASE} {ground}", node.store_client, node.loop, self)
+        self.lease = Lease(f"{HERD_LEASE} {ground}", node.store_client, node.loop, self)
         #: What they say to nobody, instead of what they otherwise say (SAYINGS in talk.py).
         self.quotes: list[str] = []
         self._company = Company(stage, self._person, self._begin_errand, self.quotes)
@@ -115,7 +118,7 @@ class Herd:
             # The ids should differ from those of an earlier process, whose herd may still be on
             # the screens of other nodes. Names and meadows stay the same.
             turn = random.randrange(TURNS)
-            meadows = deer.TOGETHER * deer.MEADOWS
+            meadows = deer.DEER_PER_MEADOW * deer.MEADOWS
             self._first = 1 + turn * len(people.NAMES), DEER_FROM + turn * meadows
         if any(self._sizes):
             self.lease.start()
@@ -156,7 +159,7 @@ class Herd:
 
     def _attend(self) -> None:
         """Subscribe to the squares where people walk."""
-        reach, square = RANGE * UNIT, self._stage.grid.square
+        reach, square = RANGE_TILES * UNIT, self._stage.grid.square
         here = Rect(*square(-reach, -reach), *square(reach, reach))
         self._stage.replicas.follow(here.squares())
 
@@ -208,7 +211,7 @@ class Herd:
         """Return what the last holder has left in the store."""
         found = NOTHING._replace(tracks={})
         now = self._loop.now()
-        for item in store.group(self._queue, QUEUE):
+        for item in store.group(self._queue, TRACKS_QUEUE):
             put = now - COUNTS_FOR + item.delay
             # Version 0.3 has something between these, and cannot read just the two.
             seq, *_, some = msgpack.unpackb(item.body)
@@ -221,13 +224,15 @@ class Herd:
         """Store where they are, for the next holder."""
         now, residents = self._loop.now(), list(self.residents())
         seq = max((resident.seq for resident in residents), default=-1)
-        for at in range(0, len(residents), TOGETHER):
+        for at in range(0, len(residents), TRACKS_PER_ITEM):
             some = []
-            for resident in residents[at : at + TOGETHER]:
+            for resident in residents[at : at + TRACKS_PER_ITEM]:
                 x, y, dx, dy, start, duration = resident.track.numbers()
                 some.append((resident.id, x, y, dx, dy, start - now, duration))
             body = msgpack.packb((seq, [], some))
-            store.replace(self._queue, Item(str(at // TOGETHER), COUNTS_FOR, QUEUE, body))
+            store.replace(
+                self._queue, Item(str(at // TRACKS_PER_ITEM), COUNTS_FOR, TRACKS_QUEUE, body)
+            )
 
     def begin(self, found: Stored | None) -> None:
         """Host the whole herd from now on."""

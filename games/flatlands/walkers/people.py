@@ -16,16 +16,19 @@ NAMES = tuple(
     "Reed Robin Rook Rowan Sage Sorrel Teal Thistle Willow Wren".split()
 )
 
-#: How far from the origin they walk along each axis, in tiles: mostly no farther than NEAR, and in
-#: one walk of FAR_ONE_IN up to RANGE.
-NEAR, RANGE, FAR_ONE_IN = 12, 28, 4
+#: Most walks go no farther from the origin, along each axis.
+NEAR_TILES = 12
+#: No walk goes farther from the origin, along each axis.
+RANGE_TILES = 28
+#: One walk in so many may go farther than NEAR_TILES.
+FAR_ONE_IN = 4
 
-#: The least and the most ms for which they stand between two walks. With the most, and the time
+#: The least and the most time for which they stand between two walks. With the most, and the time
 #: until another node keeps the herd of a dead one (lease.py), nobody stands for over 6 s.
-REST = (600, 1800)
+REST_MS = (600, 1800)
 
 #: How many goals are tried, since some cannot be reached from everywhere.
-TRIES = 8
+GOAL_TRIES = 8
 
 #: What a person does for others, step by step: it yields the node time in ms of its next step.
 Errand = Generator[int, None, None]
@@ -75,7 +78,7 @@ class Person:
             return self._stands
         if now >= self._until:
             self._wander()
-            self._until = max(self.resident.track.end, now) + random.randint(*REST)
+            self._until = max(self.resident.track.end, now) + random.randint(*REST_MS)
         return self._until
 
     def _wander(self) -> None:
@@ -85,6 +88,6 @@ class Person:
             self._stage.residents.say(self.resident, text)
 
     def _goals(self) -> Iterator[Goal]:
-        far = RANGE if random.randrange(FAR_ONE_IN) == 0 else NEAR
-        for _ in range(TRIES):
+        far = RANGE_TILES if random.randrange(FAR_ONE_IN) == 0 else NEAR_TILES
+        for _ in range(GOAL_TRIES):
             yield Goal(random.randint(-far, far) * UNIT, random.randint(-far, far) * UNIT)

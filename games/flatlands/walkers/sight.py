@@ -15,32 +15,37 @@ from flatlands.server.players.spots import Place, is_straight
 from flatlands.world.terrain import BRIDGE, CELL, Terrain
 from flatlands.world.track import UNIT
 
-#: The most tiles of the way: half a minute's walk.
-FARTHEST: Final = 150
+#: No way is longer: it takes half a minute to walk.
+FARTHEST_TILES: Final = 150
 
-#: Tiles from the origin within which nothing is barred, so that everybody can go straight to the
+#: Nothing is barred within so many tiles of the origin, so that everybody can go straight to the
 #: beginning of the way.
-BEGINS: Final = 10
+BEGINS_TILES: Final = 10
 
-#: The most tiles between two points of the way, and the tiles between two places of a path that are
-#: looked at.
-STRIDE, STEP = 6, 2
+#: Two points of the way are no farther apart.
+STRIDE_TILES: Final = 6
+#: The search looks at one place of a path in so many tiles.
+STEP_TILES: Final = 2
 
-#: How near a path comes to a landmark that is beside it, and how near to it the way ends, in tiles.
-BESIDE, STANDS_OFF = 11, 2
+#: A landmark is beside a path if that comes so near.
+BESIDE_TILES: Final = 11
+#: The way to a landmark ends so far from it.
+STANDS_OFF_TILES: Final = 2
 
-#: A bridge shorter than this, in tiles, is not a sight.
-BRIDGED: Final = 6
+#: A shorter bridge is not a sight.
+BRIDGE_TILES: Final = 6
 
 #: What a sight is, the best first.
-LANDMARK, OVER_WATER, CROSSING = range(3)
+LANDMARK: Final = 0
+OVER_WATER: Final = 1
+CROSSING: Final = 2
 
 _Tile = tuple[int, int]
 
 
 class Sight(NamedTuple):
     """A sight of a kind, and the way to it, `length` tiles from the origin. It goes straight from
-    each of the `places`, in units, to the next, from BEGINS tiles off the origin on."""
+    each of the `places`, in units, to the next, from BEGINS_TILES off the origin on."""
 
     kind: int
     length: float
@@ -88,7 +93,7 @@ class Sights:
                 to = (x1, y1) if (x0, y0) == end else (x0, y0)
                 if end in ((x0, y0), (x1, y1)) and to not in been:
                     farther, path = self._follow(length, tiles, end, to, marks)
-                    if farther <= FARTHEST:
+                    if farther <= FARTHEST_TILES:
                         heappush(ahead, (farther, to, path))
                     yield
         best = min(self._found, key=lambda sight: sight[:2])
@@ -100,20 +105,20 @@ class Sights:
         """Follow a path from one waypoint to another, after a way of `length` over `tiles`, and
         note what is beside it; return the length and the tiles of the whole way."""
         tiles, bridge = tiles[:], 0
-        steps = max(abs(to[0] - start[0]), abs(to[1] - start[1])) // STEP
+        steps = max(abs(to[0] - start[0]), abs(to[1] - start[1])) // STEP_TILES
         for step in range(1, steps + 1):
             x, y = [16 * a + 16 * (b - a) * step // steps for a, b in zip(start, to, strict=True)]
             tile = self._terrain.middle(x, y)
             length += math.dist(tile, tiles[-1])
             tiles.append(tile)
-            if length > FARTHEST:
+            if length > FARTHEST_TILES:
                 break
             for mark in marks:
                 self._look_at(mark, length, tiles)
             if self._terrain.kind(*tile) == BRIDGE:
                 bridge += 1
                 continue
-            if bridge * STEP >= BRIDGED:
+            if bridge * STEP_TILES >= BRIDGE_TILES:
                 middle = tiles[: -1 - bridge // 2]
                 self._found.append(Sight(OVER_WATER, length, _places(middle)))
             bridge = 0
@@ -123,22 +128,24 @@ class Sights:
         """Note a landmark that is near the last of these tiles, with a straight way to it."""
         here, there = _places([tiles[-1], mark])
         away = math.dist(here, there) / UNIT
-        if STANDS_OFF < away <= BESIDE:
-            part = STANDS_OFF / away
+        if STANDS_OFF_TILES < away <= BESIDE_TILES:
+            part = STANDS_OFF_TILES / away
             place = tuple(round(b + (a - b) * part) for a, b in zip(here, there, strict=True))
             end = place[0], place[1]
             if is_straight(self._terrain, here, end):
                 self._found.append(Sight(LANDMARK, length + away, [*_places(tiles), end]))
 
     def _thinned(self, places: list[Place]) -> list[Place]:
-        """Return those places of a way that are needed, from BEGINS tiles off the origin on."""
-        begins = next(at for at, place in enumerate(places) if math.hypot(*place) > BEGINS * UNIT)
+        """Return those places of a way that are needed, from BEGINS_TILES off the origin on."""
+        begins = next(
+            at for at, place in enumerate(places) if math.hypot(*place) > BEGINS_TILES * UNIT
+        )
         way, at = [places[begins]], begins
         while at < len(places) - 1:
             # One can always go to the next place.
             at = next(
                 to
-                for to in range(min(at + STRIDE // STEP, len(places) - 1), at, -1)
+                for to in range(min(at + STRIDE_TILES // STEP_TILES, len(places) - 1), at, -1)
                 if to == at + 1 or is_straight(self._terrain, places[at], places[to])
             )
             way.append(places[at])

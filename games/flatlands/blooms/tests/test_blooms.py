@@ -13,8 +13,10 @@ from flatlands.testkit.store import SimulatedStore
 from games.flatlands.tests.worlds import lonely, noted, resident, same_person, spoil
 
 WAVE = 1
-#: Tiles of one square, and a tile of the square beside it.
-THERE, BESIDE = [(20, 4), (22, 4), (24, 4), (26, 4), (28, 4), (30, 4)], (34, 4)
+#: Tiles of one square.
+THERE = [(20, 4), (22, 4), (24, 4), (26, 4), (28, 4), (30, 4)]
+#: A tile of the square beside it.
+BESIDE = (34, 4)
 ID = "1:0"
 
 

@@ -12,7 +12,7 @@ from gevent.threadpool import ThreadPool
 from flatlands import Records
 from flatlands.games.flatlands import emotes
 from flatlands.games.flatlands.book import almanac, book
-from flatlands.games.flatlands.emotes import WITHIN
+from flatlands.games.flatlands.emotes import WAVE_MS
 from flatlands.games.flatlands.events import WAVE
 from flatlands.games.flatlands.notes import DAY, LASTS, MARK, Note, note
 from flatlands.games.flatlands.tables import TABLES
@@ -80,7 +80,7 @@ def test_two_players_that_wave_to_each_other_note_it_once_a_day(world):
     assert [line[:2] for line in read(ada)] == [["spark", "Bob"]] and read(bob) == []
 
 
-@pytest.mark.parametrize(("mine", "others"), [(None, 0), (WITHIN + 500, 0), (0, None), (0, 0)])
+@pytest.mark.parametrize(("mine", "others"), [(None, 0), (WAVE_MS + 500, 0), (0, None), (0, 0)])
 def test_only_who_has_waved_a_moment_ago_notes_a_spark(world, mine, others):
     """The ms since Ada waved, and since Bob did, who is at the same node; or None."""
     harness = world()

@@ -1,6 +1,6 @@
 """Cairns: players leave them, add stones to them, and they crumble."""
 
-from flatlands.games.flatlands.cairns.cairns import MOST, STONES
+from flatlands.games.flatlands.cairns.cairns import CAIRNS_MOST, STONES_MOST
 from flatlands.server.storage import items
 from flatlands.server.storage.items import LOOK_AFTER, OF
 from flatlands.server.storage.upkeep import GROW_EVERY
@@ -67,7 +67,7 @@ def test_a_square_has_one_cairn_a_player_three_and_the_plaza_none(world, caplog)
     build(harness, a)
     build(harness, keyed(harness, "B", (2, 1), key=KEY + "b"))
     assert harness.clients[-1].model.errors == ["cairn"]
-    for n in range(1, MOST):
+    for n in range(1, CAIRNS_MOST):
         build(harness, keyed(harness, "A", (2 + n, 1)))
         assert harness.clients[-1].model.errors == []
     build(harness, keyed(harness, "A", (9, 1)))
@@ -76,21 +76,21 @@ def test_a_square_has_one_cairn_a_player_three_and_the_plaza_none(world, caplog)
     plaza.send(10, KEY + "c")
     build(harness, plaza)
     assert plaza.model.errors == ["cairn"] and plaza.connection.closed is None
-    assert kept(harness) == (MOST, 2 * MOST)
+    assert kept(harness) == (CAIRNS_MOST, 2 * CAIRNS_MOST)
     # The log tells an operator who left what stands there, and nothing else.
     left = [record.fields for record in caplog.records if record.getMessage() == "thing"]
     lie = {thing[1] for client in harness.clients for thing in client.model.things.get((2, 1), ())}
-    assert len(left) == MOST and left[0]["id"] in lie
+    assert len(left) == CAIRNS_MOST and left[0]["id"] in lie
 
 
 def test_a_player_that_builds_on_two_nodes_at_once_has_no_more_than_others(world):
     harness = world(nodes=2)
-    clients = [keyed(harness, "A", (n, 1), harness.hosts[n % 2]) for n in range(2, 4 + MOST)]
+    clients = [keyed(harness, "A", (n, 1), harness.hosts[n % 2]) for n in range(2, 4 + CAIRNS_MOST)]
     for client in clients:
         client.send(35, "build", ["the view from here"])
     harness.run(100)
     errors = [error for client in clients for error in client.model.errors]
-    assert errors == ["cairn"] * 2 and kept(harness) == (MOST, 2 * MOST)
+    assert errors == ["cairn"] * 2 and kept(harness) == (CAIRNS_MOST, 2 * CAIRNS_MOST)
 
 
 def test_each_player_adds_one_stone_and_only_from_close_by(world):
@@ -116,11 +116,11 @@ def test_a_cairn_never_gets_more_stones_than_it_may_have(world):
     harness = world()
     a = keyed(harness, "A", (2, 1))
     build(harness, a)
-    for n in range(1, STONES + 1):
+    for n in range(1, STONES_MOST + 1):
         b = keyed(harness, "B", (2, 1), key=f"{KEY}{n}")
         b.send(35, "stone", [2, 1])
         harness.run(100)
-    assert b.model.errors == ["cairn"] and standing(a)[2, 1][3] == STONES
+    assert b.model.errors == ["cairn"] and standing(a)[2, 1][3] == STONES_MOST
 
 
 def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):

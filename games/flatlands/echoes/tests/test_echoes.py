@@ -18,10 +18,12 @@ from flatlands.world.track import SPEED, UNIT
 from games.flatlands.tests.worlds import lonely, noted, part, resident
 from tests.vectors import load
 
-#: The course from the plaza to the first signpost in the west, which is a straight walk, and the
-#: one that leads back.
-WEST, EAST = (0, 0, 2), (-1, 0, 0)
-PLAZA, THERE = (0, 0), (-76, -3)
+#: The course from the plaza to the first signpost in the west, which is a straight walk.
+WEST = (0, 0, 2)
+#: The course that leads back.
+EAST = (-1, 0, 0)
+PLAZA = (0, 0)
+THERE = (-76, -3)
 
 #: A place beside the way.
 ASIDE = (-30.5, -14.5)

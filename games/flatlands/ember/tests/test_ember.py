@@ -45,7 +45,7 @@ def read(world, node=0):
     embers, fires = (
         Records(kind).of(world.game(node).node) for kind in (module.Ember, module.Fire)
     )
-    return embers.read(module.EMBER), fires.all(module.FIRES)
+    return embers.read(module.EMBER_ID), fires.all(module.FIRE_GROUP)
 
 
 def carrier(world, node=0):

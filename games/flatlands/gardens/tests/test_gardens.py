@@ -6,7 +6,14 @@ import pytest
 from gevent import GreenletExit
 
 from flatlands.games.flatlands.gardens import gardens
-from flatlands.games.flatlands.gardens.gardens import FROM_PATH, KINDS, LOOK, MONTH, SOIL, Gardens
+from flatlands.games.flatlands.gardens.gardens import (
+    FROM_PATH,
+    KINDS,
+    LOOK_SECONDS,
+    PLANT_SECONDS,
+    SOIL,
+    Gardens,
+)
 from flatlands.games.flatlands.gardens.paths import ROAD, WEEK, Paths
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.pace import FASTER
@@ -266,12 +273,12 @@ def test_a_garden_that_is_visited_lasts_and_an_operator_can_remove_it(world, two
     ada, bob = two
     give(world, ada, 1), give(world, bob, 1)
     sow(world, ada, 1), sow(world, bob, 2)
-    monkeypatch.setattr(gardens, "DAY", 30)
+    monkeypatch.setattr(gardens, "RENEW_SECONDS", 30)
     layer = part(world, Gardens).plants.layer
-    assert layer.declared.forget == MONTH * 1000
+    assert layer.declared.forget == PLANT_SECONDS * 1000
     square, place = part(world, Gardens).plants._place(east(1))
     before = layer.known(square).get(place)[1]
-    world.run(20 + 2 * LOOK)
+    world.run(20 + 2 * LOOK_SECONDS)
     assert layer.known(square).get(place)[1] > before
     play = world.game(1).node.play
     owner = resident(world, ada).owner[:16]

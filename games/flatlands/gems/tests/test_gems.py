@@ -25,8 +25,10 @@ __all__ = ["world"]
 
 THINGS = f"{QUEUE} flatlands 2013-16"
 
-#: Nine cells are near the plaza, each with its own item and three gems.
-CELLS, PLANTED = 9, 36
+#: So many cells are near the plaza.
+CELLS = 9
+#: The items in the store: each cell has its own, and three gems.
+PLANTED = 36
 
 
 class Seen(NamedTuple):

@@ -72,7 +72,8 @@ COUNT_SOUNDS = """
     return setValueAtTime.call(this, value, at);
   };
 """
-TONES, STEPS = "sounds.OscillatorNode", "sounds.AudioBufferSourceNode"
+TONES = "sounds.OscillatorNode"
+STEPS = "sounds.AudioBufferSourceNode"
 CHIMES = "chimes"
 
 

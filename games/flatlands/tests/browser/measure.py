@@ -29,10 +29,18 @@ from tests.browser.pages import ARGUMENTS, chromium, wait_for
 from tests.nginx import nginx
 
 PHONE: dict[str, Any] = {**acts.PHONE, "device_scale_factor": 2}
-#: A slow phone: ms and bytes a second (1.6 Mbit/s) of its line; how much slower its CPU is.
-LATENCY, THROUGHPUT, SLOW = 150, 200_000, 4
-#: The targets: seconds to the field for the name at a first and a second visit, requests, and KB.
-FIELD, REQUESTS, KILOBYTES = {"first": 1.5, "second": 1.0}, 15, 200
+#: The line of a slow phone answers after so long.
+LATENCY_MS = 150
+#: The line of a slow phone, of 1.6 Mbit/s, in bytes a second.
+THROUGHPUT = 200_000
+#: The CPU of a slow phone is so many times slower.
+SLOW = 4
+#: The target: the field for the name is there so soon at a first and at a second visit.
+FIELD_SECONDS = {"first": 1.5, "second": 1.0}
+#: The target: a first visit makes at most so many requests.
+REQUESTS = 15
+#: The target: a first visit loads at most so much.
+KILOBYTES = 200
 
 #: Notes when the field for the name has been painted, and when the page has begun: `seen` in ms.
 WATCH = """{
@@ -88,7 +96,7 @@ def load(browser: Browser, url: str, *visits: str) -> None:
         session = context.new_cdp_session(page)
         session.send("Network.enable")
         through = dict.fromkeys(("downloadThroughput", "uploadThroughput"), THROUGHPUT)
-        line = {"offline": False, "latency": LATENCY, **through}
+        line = {"offline": False, "latency": LATENCY_MS, **through}
         session.send("Network.emulateNetworkConditions", line)
         session.send("Emulation.setCPUThrottlingRate", {"rate": SLOW})
         waterfall = Waterfall(session)
@@ -97,8 +105,8 @@ def load(browser: Browser, url: str, *visits: str) -> None:
         page.wait_for_timeout(1000)
         field, begun = (page.evaluate(f"seen.{name}") / 1000 for name in ("field", "begun"))
         print(
-            f"  {visit} visit: name field after {field:.1f} s (target {FIELD[visit]}), begun after "
-            f"{begun:.1f} s; {len(waterfall.asked)} requests (target {REQUESTS}), "
+            f"  {visit} visit: name field after {field:.1f} s (target {FIELD_SECONDS[visit]}), "
+            f"begun after {begun:.1f} s; {len(waterfall.asked)} requests (target {REQUESTS}), "
             f"{waterfall.bytes / 1000:.0f} KB (target {KILOBYTES}), {waterfall.rounds()} answers "
             "one after the other",
             flush=True,

@@ -86,8 +86,10 @@ def test_a_click_on_the_map_makes_an_arrow_lead_to_another_player(spread_server,
 
 #: Where places in tiles are on the screen, in css px.
 PLACES = """(places) => places.map(([x, y]) => flatlands.lookout.gaze.toScreen(x / 16, y / 16))"""
-#: In the world of seed 2013: a lake's middle, a path, and snow.
-LAKE, EAST_PATH, EASTERN_SNOW = (-60, -60), (24, 0), (140, 60)
+#: Tiles in the world of seed 2013; that of the lake is its middle.
+LAKE = (-60, -60)
+EAST_PATH = (24, 0)
+EASTERN_SNOW = (140, 60)
 FLAG = (255, 125, 156)
 
 #: Moves a place in tiles to the middle of the map, so near that cairns are drawn on a phone, too.

@@ -182,9 +182,12 @@ def test_a_page_that_loses_the_focus_a_touch_or_the_tab_stops_and_tells_who_call
     assert page.title() == "Flatlands"
 
 
-#: The colours of the lines around the lead and the drop margin, and the most pixels of one of them
-#: that all flowers on a screen have.
-LEAD, DROP, FLOWERS = (63, 240, 192), (255, 125, 156), 200
+#: The colour of the line around the lead.
+LEAD = (63, 240, 192)
+#: The colour of the line around the drop margin.
+DROP = (255, 125, 156)
+#: All flowers on a screen have at most so many pixels of such a colour.
+FLOWER_PIXELS = 200
 
 
 def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
@@ -199,7 +202,7 @@ def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
     label = f"sq {square[0]}:{square[1]}"
     assert not page.evaluate("(label) => words.has(label)", label)
     before = count_colour(page, HELD)
-    assert max(count_colour(page, LEAD), count_colour(page, DROP)) < FLOWERS
+    assert max(count_colour(page, LEAD), count_colour(page, DROP)) < FLOWER_PIXELS
     readings, legend = page.get_by_label("Readings"), page.get_by_label("Legend")
     readings.get_by_text("Only you").wait_for()
     assert readings.get_by_text("Ping").is_hidden()
@@ -230,7 +233,7 @@ def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
     readings.get_by_text("Ping").wait_for(state="hidden")
     assert grid.get_attribute("aria-pressed") == "false"
     for margin in (LEAD, DROP):
-        wait_for_colour(page, margin, 0, FLOWERS)
+        wait_for_colour(page, margin, 0, FLOWER_PIXELS)
     wait_for_colour(page, HELD, 0, before + 500)
 
 

@@ -7,7 +7,13 @@ from math import dist
 import pytest
 
 from flatlands.games.flatlands.options import Options
-from flatlands.games.flatlands.twins.twins import APART, ASIDE, NEAR, TELL_EVERY, Twins
+from flatlands.games.flatlands.twins.twins import (
+    APART_TILES,
+    STONE_TILES,
+    TELL_EVERY_MS,
+    TOLD_WITHIN_TILES,
+    Twins,
+)
 from flatlands.server.players.moderation import BY_OWNER, MARK, MUTE
 from flatlands.testkit import World
 from games.flatlands.tests.worlds import lonely, noted, part, resident, same_person, spoil
@@ -27,14 +33,14 @@ def found(world):
 
 def beside(world, twin, name, stone, node=0, away=1):
     """Return a player who stands some tiles above a stone: -1 is the left one, 1 the right one."""
-    at = int(twin.x - 0.5) + stone * ASIDE, int(twin.y - 0.5) - away
+    at = int(twin.x - 0.5) + stone * STONE_TILES, int(twin.y - 0.5) - away
     return world.join(name, node, at=at)
 
 
 def on(world, twin, *players):
     """Let players go to stones: (player, stone)."""
     for player, stone in players:
-        player.go(twin.x + stone * ASIDE, twin.y)
+        player.go(twin.x + stone * STONE_TILES, twin.y)
     world.run(1.5)
 
 
@@ -63,7 +69,7 @@ def test_nobody_can_be_at_two_twin_stones_of_one_cell():
     for twin in scout.things("Twin"):
         cells.setdefault(twin.id.rpartition(":")[0], []).append((twin.x, twin.y))
     gaps = [dist(*pair) for twins in cells.values() for pair in combinations(twins, 2)]
-    assert len(gaps) > 20 and min(gaps) > APART
+    assert len(gaps) > 20 and min(gaps) > APART_TILES
 
 
 def test_two_players_on_two_nodes_that_stand_on_the_stones_get_it_and_a_third_does_not():
@@ -122,7 +128,10 @@ def test_nearby_players_are_told_who_waits_and_when_nobody_waits_any_more():
     free = world._hosts[0].node.terrain
     near, far = (
         world.join("N", 1, at=next((x + dx, y) for dx in away if not free.blocked(x + dx, y)))
-        for away in (range(NEAR, NEAR - 20, -1), range(NEAR + 1, NEAR + 20))
+        for away in (
+            range(TOLD_WITHIN_TILES, TOLD_WITHIN_TILES - 20, -1),
+            range(TOLD_WITHIN_TILES + 1, TOLD_WITHIN_TILES + 20),
+        )
     )
     ada = beside(world, twin, "Ada", -1)
     # A player that only walks over a stone does not wait.
@@ -133,7 +142,7 @@ def test_nearby_players_are_told_who_waits_and_when_nobody_waits_any_more():
     world.run(1)
     told = [ada.id, "Ada", x, y, True]
     assert heard(near) == [told] and heard(ada) == [told]
-    world.run(2 * TELL_EVERY / 1000)
+    world.run(2 * TELL_EVERY_MS / 1000)
     assert heard(near) == [told] * 3
     # Going back and forth does not tell it more often.
     for _ in range(5):
@@ -141,7 +150,7 @@ def test_nearby_players_are_told_who_waits_and_when_nobody_waits_any_more():
         world.run(1)
         on(world, twin, (ada, -1))
     assert heard(near) == [told] * 3 + [[*told[:4], False]]
-    world.run(TELL_EVERY / 1000)
+    world.run(TELL_EVERY_MS / 1000)
     assert heard(near)[-1] == told
     bob = beside(world, twin, "Bob", 1, 1)
     on(world, twin, (bob, 1))
@@ -232,7 +241,7 @@ def test_in_any_world_each_of_two_that_open_the_stones_gets_its_half_once(seed):
         twins = player.things("Twin") if player.playing else []
         if twins and chance.random() < 0.8:
             twin = chance.choice(twins)
-            player.go(twin.x + chance.choice((-ASIDE, ASIDE)), twin.y)
+            player.go(twin.x + chance.choice((-STONE_TILES, STONE_TILES)), twin.y)
         elif player.playing and chance.random() < 0.3:
             player.lose()
 
@@ -266,7 +275,7 @@ def settle(world, players, nodes):
                 world.run(10)
     for player in players:
         x, y = player.place()
-        player.go(x, y - 3 * ASIDE)
+        player.go(x, y - 3 * STONE_TILES)
     world.run(10)
 
 

@@ -323,7 +323,7 @@ def test_a_leader_waits_comes_back_once_and_gives_up_kindly():
     give_up = talk.GIVES_UP.format(guest="Ada", way="")[:17]
     assert said[0] == come(sight.LANDMARK) and calls(said[1])
     assert said[2] == talk.CLICK_ME.format(guest="Ada") and said[3].startswith(give_up)
-    assert len(said) == 4 and errands.COMES_BACK_AFTER + errands.GIVES_UP_AFTER == 25_000
+    assert len(said) == 4 and errands.COMES_BACK_AFTER_MS + errands.GIVES_UP_AFTER_MS == 25_000
     assert keeping(harness.node)._errands.leading == 0
     # And the leader goes on with its life.
     harness.run(10_000)
@@ -353,8 +353,8 @@ def test_with_any_seed_there_is_a_sight_and_a_way_there_that_can_be_walked(seed)
     while not others.look():
         pass
     best = sights.best
-    assert best == others.best and best.length < sight.FARTHEST + 11
-    assert abs(math.hypot(*best.places[0]) - sight.BEGINS * UNIT) < 4 * UNIT
+    assert best == others.best and best.length < sight.FARTHEST_TILES + 11
+    assert abs(math.hypot(*best.places[0]) - sight.BEGINS_TILES * UNIT) < 4 * UNIT
     tiles = set()
     for start, end in zip(best.places, best.places[1:], strict=False):
         track = leg(terrain, *start, Goal(*end), 0)
@@ -377,7 +377,9 @@ def test_with_any_seed_there_is_a_sight_and_a_way_there_that_can_be_walked(seed)
         assert best.kind == sight.CROSSING
     # From anywhere on the plaza one can walk straight to its beginning.
     for angle in range(16):
-        x, y = (round(far * sight.BEGINS * UNIT) for far in (math.cos(angle), math.sin(angle)))
+        x, y = (
+            round(far * sight.BEGINS_TILES * UNIT) for far in (math.cos(angle), math.sin(angle))
+        )
         track = leg(terrain, x, y, Goal(*best.places[0]), 0)
         assert track is None or (track.x + track.dx, track.y + track.dy) == best.places[0]
 

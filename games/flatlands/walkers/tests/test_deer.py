@@ -6,7 +6,14 @@ import pytest
 
 from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers import deer
-from flatlands.games.flatlands.walkers.deer import CALM_AFTER, FLIGHT, SHY, TOGETHER, WIDTH, meadow
+from flatlands.games.flatlands.walkers.deer import (
+    CALM_AFTER_MS,
+    DEER_PER_MEADOW,
+    FLIGHT_UNITS,
+    MEADOW_TILES,
+    SHY_UNITS,
+    meadow,
+)
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.testkit.ground import PatchedTerrain
 from flatlands.world.terrain import BLOCKED, GRASS, Terrain
@@ -14,13 +21,13 @@ from flatlands.world.track import UNIT
 from games.flatlands.tests.harness import Harness
 
 #: ms after which a deer that was frightened is calm again, and has walked home.
-BACK_AFTER = CALM_AFTER + 8000
+BACK_AFTER = CALM_AFTER_MS + 8000
 
 
 @pytest.fixture
 def grazing():
     """Return a harness with the deer of one meadow, and the middle of the meadow."""
-    harness = Harness(sizes=Sizes(deer=TOGETHER))
+    harness = Harness(sizes=Sizes(deer=DEER_PER_MEADOW))
     harness.run(3000)
     return harness, meadow(harness.node.terrain, 0)
 
@@ -36,17 +43,17 @@ def places(harness):
 
 
 def farthest(harness, home):
-    """Return how far from home the farthest deer is, in tiles: within WIDTH along each axis means
-    at home."""
+    """Return how far from home the farthest deer is, in tiles: within MEADOW_TILES along each axis
+    means at home."""
     return max(math.dist(place, home) for place in places(harness)) / (UNIT * math.sqrt(2))
 
 
 def test_deer_stay_on_their_meadow_and_move_now_and_then(grazing):
     harness, home = grazing
-    seen = [set() for _ in range(TOGETHER)]
+    seen = [set() for _ in range(DEER_PER_MEADOW)]
     for _ in range(60):
         harness.run(500)
-        assert farthest(harness, home) <= WIDTH + 0.0006
+        assert farthest(harness, home) <= MEADOW_TILES + 0.0006
         for mine, place in zip(seen, places(harness), strict=True):
             mine.add(place)
     assert all(len(some) > 20 for some in seen)
@@ -77,21 +84,21 @@ def test_deer_flee_from_a_player_that_comes_and_gather_once_it_is_gone(grazing):
     harness, home = grazing
     a = harness.stand("A", (home[0] - 12 * UNIT, home[1]), (60, 40))
     harness.run(2000)
-    assert farthest(harness, home) <= WIDTH + 0.0006
+    assert farthest(harness, home) <= MEADOW_TILES + 0.0006
     a.go(*home)
     harness.run(6000)
     # The player stands where the deer stood, and none of them is near it.
     assert a.at() == home
-    assert min(math.dist(place, home) for place in places(harness)) > SHY
+    assert min(math.dist(place, home) for place in places(harness)) > SHY_UNITS
     # Everybody sees the same.
     harness.check()
     # They try to come back, and flee again: between two looks they get at most two tiles closer.
     for _ in range(BACK_AFTER // 100):
         harness.run(100)
-        assert min(math.dist(place, home) for place in places(harness)) > SHY - 3 * UNIT
+        assert min(math.dist(place, home) for place in places(harness)) > SHY_UNITS - 3 * UNIT
     a.connection.lose(1000)
     harness.run(BACK_AFTER)
-    assert farthest(harness, home) <= WIDTH + 0.0006
+    assert farthest(harness, home) <= MEADOW_TILES + 0.0006
 
 
 def test_a_deer_flees_directly_away_for_six_to_nine_tiles():
@@ -101,11 +108,11 @@ def test_a_deer_flees_directly_away_for_six_to_nine_tiles():
     [one] = residents(harness)
     x, y = one.track.at(harness.loop.now())
     harness.stand("A", (x - 2 * UNIT, y), (60, 40))
-    harness.run(deer.LOOK_EVERY)
+    harness.run(deer.LOOK_EVERY_MS)
     while not one.track.duration or one.track.end - one.track.start < 1000:
         harness.run(10)
     dx, dy = one.track.dx, one.track.dy
-    assert FLIGHT[0] - 2 <= math.hypot(dx, dy) <= FLIGHT[1] + 2
+    assert FLIGHT_UNITS[0] - 2 <= math.hypot(dx, dy) <= FLIGHT_UNITS[1] + 2
     # The deer may have taken a step meanwhile.
     assert abs(math.atan2(dy, dx)) < 1.2
     assert math.dist(home, (x, y)) < 6 * UNIT
@@ -128,7 +135,7 @@ def test_a_deer_whose_way_is_barred_flees_another_way():
         place = one.track.at(harness.loop.now())
         farthest = max(farthest, math.dist(place, (x - 2 * UNIT, y)))
         assert place[0] // UNIT <= column
-    assert farthest > SHY
+    assert farthest > SHY_UNITS
 
 
 def test_deer_flee_from_players_of_other_nodes_but_not_from_people_of_the_herd():
@@ -139,10 +146,10 @@ def test_deer_flee_from_players_of_other_nodes_but_not_from_people_of_the_herd()
     harness.run(1000)
     harness.hosts[1].node.residents.join("Ash", home, id=1)
     harness.run(3000)
-    assert farthest(harness, home) <= WIDTH + 0.0006
+    assert farthest(harness, home) <= MEADOW_TILES + 0.0006
     harness.stand("A", home, (60, 40), harness.hosts[1])
     harness.run(4000)
-    assert math.dist(*places(harness), home) > SHY
+    assert math.dist(*places(harness), home) > SHY_UNITS
 
 
 def test_a_chased_deer_runs_on_and_turns_once_a_second(grazing):
@@ -157,4 +164,4 @@ def test_a_chased_deer_runs_on_and_turns_once_a_second(grazing):
             tracks[resident.id].add(resident.track.numbers())
         assert min(math.dist(place, a.at()) for place in places(harness)) > UNIT // 2
     assert max(len(some) for some in tracks.values()) <= 16
-    assert deer.TURN_AFTER == 1000
+    assert deer.TURN_AFTER_MS == 1000

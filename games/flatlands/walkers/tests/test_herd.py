@@ -3,7 +3,7 @@
 import pytest
 
 from flatlands.games.flatlands.ids import DEER_FROM
-from flatlands.games.flatlands.walkers.herd import LOOKS_AFTER, QUEUE, Sizes
+from flatlands.games.flatlands.walkers.herd import LOOKS_AFTER, TRACKS_QUEUE, Sizes
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import incarnation
@@ -368,7 +368,7 @@ def test_a_large_herd_is_stored_in_pieces():
     sizes = Sizes(people=900, deer=50)
     harness = herding(2, sizes=sizes)
     harness.run(5000)
-    items = list(harness.node.store_client.store.each(f"{QUEUE} 2013-16"))
+    items = list(harness.node.store_client.store.each(f"{TRACKS_QUEUE} 2013-16"))
     assert len(items) == 3
     harness.kill(holder(harness))
     harness.run(TAKEN_WITHIN)

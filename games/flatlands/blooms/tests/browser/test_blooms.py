@@ -14,7 +14,9 @@ BLOOMS = """(({ here, grown }) => grown.blooming(Math.floor(here.x), Math.floor(
 BLOOM_PAINTED = f"() => {BLOOMS} !== '' && {PAINTED}"
 WREATH = """(({ x, y }) => [x, y + 1])([...flatlands.state.lying.values()]
   .find(({ thing }) => thing.type === 'Bloom'))"""
-LAVENDER, ROSE, GOLD = (183, 149, 245), (255, 127, 168), (255, 210, 74)
+LAVENDER = (183, 149, 245)
+ROSE = (255, 127, 168)
+GOLD = (255, 210, 74)
 
 
 @pytest.fixture

@@ -17,8 +17,10 @@ from tests.browser.pages import draws, eventually, wait_for
 #: Who carries the ember, as a page knows it: the name, or null.
 CARRIER = "flatlands.parts.ember.held?.name"
 
-#: The name of the landmark that is to burn next, in a world where it stands near the plaza.
-GOAL, SEED = "flatlands.parts.ember.goal?.mark.name", "1"
+#: The name of the landmark that is to burn next.
+GOAL = "flatlands.parts.ember.goal?.mark.name"
+#: In the world of this seed, that landmark stands near the plaza.
+SEED = "1"
 
 #: A device for fingers on which all of the plaza is in sight, wherever its player stands there; and
 #: css px on its screen, four tiles east of its player.

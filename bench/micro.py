@@ -29,7 +29,7 @@ from flatlands.server.node import Node
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.items import QUEUE
 from flatlands.server.storage.things import middle_of
-from flatlands.stores.base import NEVER, Item
+from flatlands.stores.base import NEVER_DUE_MS, Item
 from flatlands.stores.registry import open_store
 from flatlands.testkit.sessions import NoSocket, session_factory
 from flatlands.world.batches import RECORD, Content
@@ -176,7 +176,7 @@ class Bench:
             id, version = f"Gem:0:0:{1000 + self.number}", 1
             gem = Gem.row(kind, id, version, x - square[0] * span, y - square[1] * span)
             body = msgpack.packb((version, x // UNIT, y // UNIT, False, {}))
-            items.append(Item(id, NEVER, f"{square[0]}:{square[1]}", body))
+            items.append(Item(id, NEVER_DUE_MS, f"{square[0]}:{square[1]}", body))
             gems.append((square, gem))
             resident.owner = "0" * 32
         # The node may read some of them from the store before their turn comes.

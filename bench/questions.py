@@ -34,7 +34,7 @@ with packages("swarm"):
     from flatlands.loadtest.kit.terminal import Terminal
     from flatlands.server.players.names import folded
     from flatlands.server.storage.items import QUEUE
-    from flatlands.stores.base import BATCH_LIMIT, Item, Store
+    from flatlands.stores.base import CALL_ITEMS_MOST, Item, Store
 
 CAIRNS, NOTES, SPREAD = 20_000, 50_000, 10_000
 
@@ -61,12 +61,12 @@ def _fill(store: Store, ground: str, notes: Any) -> None:
         values = {"player": n, "name": f"P{n}", "text": line, "stones": 1, "_marks": "ab" * 8}
         body = msgpack.packb([now + n, x, y, False, values])
         items.append(Item(f"Cairn:{n:016x}", 7 * 24 * 3600 * 1000, f"{x // 16}:{y // 16}", body))
-    for at in range(0, CAIRNS, BATCH_LIMIT):
-        store.put(f"{QUEUE} flatlands {ground}", items[at : at + BATCH_LIMIT])
+    for at in range(0, CAIRNS, CALL_ITEMS_MOST):
+        store.put(f"{QUEUE} flatlands {ground}", items[at : at + CALL_ITEMS_MOST])
     kinds = ("spark", "landmark", "hand", "spark")
     lines = [note(f"{n // 300:016x}", kinds[n % 4], now, once=f"{n}") for n in range(NOTES)]
-    for at in range(0, NOTES, BATCH_LIMIT):
-        store.put(notes._queue, [notes._item(one) for one in lines[at : at + BATCH_LIMIT]])
+    for at in range(0, NOTES, CALL_ITEMS_MOST):
+        store.put(notes._queue, [notes._item(one) for one in lines[at : at + CALL_ITEMS_MOST]])
 
 
 def _timed(do: Callable[[], object]) -> tuple[float, float]:

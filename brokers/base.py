@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 PAYLOAD_LIMIT = 64 * 1024
 
 #: Channels for which a backend caches something: more than a node publishes to and subscribes to.
-REMEMBERED = 65536
+CHANNELS_CACHED = 65536
 
-#: How a server's certificate is checked: against those that the system trusts, or not at all.
-VERIFIED, UNVERIFIED = "verified", "unverified"
+#: A server's certificate is checked against those that the system trusts.
+VERIFIED = "verified"
+#: A server's certificate is not checked.
+UNVERIFIED = "unverified"
 
 #: The monotonic time of something that has never happened.
-NEVER = float("-inf")
+LONG_AGO = float("-inf")
 
 
 class Message(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import gevent
 
-from flatlands.brokers.base import NEVER
+from flatlands.brokers.base import LONG_AGO
 
 log = logging.getLogger("flatlands")
 
@@ -44,7 +44,7 @@ class LogLimit:
 
     def __init__(self, lines: int = 1, seconds: float = SELDOM) -> None:
         self._lines, self._seconds = lines, seconds
-        self._ends = NEVER
+        self._ends = LONG_AGO
         self._written = self._left_out = 0
 
     def allows(self, now: float) -> bool:

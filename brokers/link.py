@@ -17,7 +17,15 @@ from collections.abc import Callable, Iterable, Sequence
 import gevent
 from gevent.event import AsyncResult, Event
 
-from flatlands.brokers.base import NEVER, Broker, Counters, LinkAge, Message, Reset, check_payload
+from flatlands.brokers.base import (
+    LONG_AGO,
+    Broker,
+    Counters,
+    LinkAge,
+    Message,
+    Reset,
+    check_payload,
+)
 from flatlands.brokers.guard import keep_running
 from flatlands.brokers.inbox import Inbox
 
@@ -26,8 +34,10 @@ log = logging.getLogger("flatlands")
 #: Seconds between two probes of a link.
 PROBE_EVERY = 1.0
 
-#: Seconds: the longest wait before the first attempt to reconnect, and before any attempt.
-BACKOFF_FIRST, BACKOFF_MOST = 0.1, 1.0
+#: Seconds: the longest wait before the first attempt to reconnect.
+BACKOFF_FIRST = 0.1
+#: Seconds: the longest wait before any attempt to reconnect.
+BACKOFF_MOST = 1.0
 
 
 #: What parsers raise if a server does not keep to its protocol.
@@ -207,7 +217,7 @@ def await_links(links: Sequence[Link], seconds: float) -> None:
     gevent.wait([link.attempted for link in links], timeout=max(seconds, 0))
     for link in links:
         if not link.connected:
-            link.proven, link.is_late = NEVER, True
+            link.proven, link.is_late = LONG_AGO, True
 
 
 class LinkedBroker(Broker):

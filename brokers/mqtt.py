@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import gevent
 
-from flatlands.brokers.base import PAYLOAD_LIMIT, REMEMBERED, Counters, Message
+from flatlands.brokers.base import CHANNELS_CACHED, PAYLOAD_LIMIT, Counters, Message
 from flatlands.brokers.inbox import Inbox
 from flatlands.brokers.stream import Endpoint, StreamBroker, StreamLink
 
@@ -34,8 +34,14 @@ KEEP_ALIVE = 10
 #: Topics that one packet names.
 TOPICS_A_PACKET = 512
 
-CONNECT, CONNACK, PUBLISH, SUBACK, DISCONNECT = 0x10, 0x20, 0x30, 0x90, 0xE0
-SUBSCRIBE, UNSUBSCRIBE = 0x82, 0xA2
+# The first bytes of packets, by their types.
+CONNECT = 0x10
+CONNACK = 0x20
+PUBLISH = 0x30
+SUBSCRIBE = 0x82
+SUBACK = 0x90
+UNSUBSCRIBE = 0xA2
+DISCONNECT = 0xE0
 
 #: Options of a subscription: QoS 0, this client's own messages too, and no retained messages.
 OPTIONS = b"\x20"
@@ -53,7 +59,7 @@ REASONS = {
 }
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CHANNELS_CACHED)
 def topic_of(channel: str) -> bytes:
     """Return a channel's topic, with its length before it. It has no wildcard."""
     return _text(quote(channel, safe="/: "))
@@ -169,7 +175,10 @@ class MqttLink(StreamLink):
 class MqttBroker(StreamBroker):
     """MQTT 5 with QoS 0, over TCP or TLS."""
 
-    kind, port, tls_port, link = "mqtt", 1883, 8883, MqttLink
+    kind = "mqtt"
+    port = 1883
+    tls_port = 8883
+    link = MqttLink
 
 
 def _text(text: str) -> bytes:

@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import quote
 
-from flatlands.brokers.base import PAYLOAD_LIMIT, REMEMBERED, Counters, Message
+from flatlands.brokers.base import CHANNELS_CACHED, PAYLOAD_LIMIT, Counters, Message
 from flatlands.brokers.inbox import Inbox
 from flatlands.brokers.stream import Endpoint, StreamBroker, StreamLink
 
@@ -25,12 +25,12 @@ log = logging.getLogger("flatlands")
 
 #: Bytes that a line or a message may have: more than a server needs to list its whole cluster, and
 #: a server's default limit for what others publish.
-LIMIT = 1024 * 1024
+ITEM_BYTES_MOST = 1024 * 1024
 
 NO_NATS = "it does not speak NATS"
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CHANNELS_CACHED)
 def subject_of(channel: str) -> bytes:
     """Return a channel's subject: it has no space, no wildcard and no empty part."""
     parts = (quote(part, safe=":").replace(".", "%2E") or "%" for part in channel.split("/"))
@@ -47,7 +47,7 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
             line, past = data[at:end], end + 2
             if line.startswith(b"MSG "):
                 words = line.split()
-                if not words[-1].isdigit() or (size := int(words[-1])) > LIMIT:
+                if not words[-1].isdigit() or (size := int(words[-1])) > ITEM_BYTES_MOST:
                     raise ConnectionError(NO_NATS)
                 body, past = past, past + size
                 if len(data) < past + 2:
@@ -58,7 +58,7 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
                 yield line
                 at = past
         data = data[at:]
-        if end < 0 and len(data) > LIMIT:
+        if end < 0 and len(data) > ITEM_BYTES_MOST:
             raise ConnectionError(NO_NATS)
 
 
@@ -169,7 +169,10 @@ class NatsLink(StreamLink):
 class NatsBroker(StreamBroker):
     """`nats://[[user]:password@]host[:port]`: core NATS; `tls://` is the same over TLS."""
 
-    kind, port, tls_port, link = "nats", 4222, 4222, NatsLink
+    kind = "nats"
+    port = 4222
+    tls_port = 4222
+    link = NatsLink
 
 
 def _subscribe(channel: str, number: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """The brokers, by the schemes of their URLs, and how one is opened.
 
-A new backend is one file and one line in BACKENDS.
+A new backend is one file and one line in BROKER_BACKENDS.
 """
 
 import re
@@ -14,7 +14,7 @@ from flatlands.brokers.sealed import Sealed
 
 #: URL scheme -> module and class. A module is imported when its scheme is used, so only users of a
 #: backend need its packages.
-BACKENDS = {
+BROKER_BACKENDS = {
     "memory": "flatlands.brokers.memory:MemoryBroker",
     "mqtt": "flatlands.brokers.mqtt:MqttBroker",
     "mqtts": "flatlands.brokers.mqtt:MqttBroker",
@@ -69,12 +69,12 @@ def _usual(url: str) -> str:
 
 def _open(url: str, tls: str) -> Broker:
     scheme = urlsplit(url).scheme
-    if scheme not in BACKENDS:
-        known = ", ".join(f"{name}://" for name in sorted([*BACKENDS, *ALIASES]))
+    if scheme not in BROKER_BACKENDS:
+        known = ", ".join(f"{name}://" for name in sorted([*BROKER_BACKENDS, *ALIASES]))
         raise ValueError(
             f"no broker is called {bare(url)!r}: a broker's URL begins with one of {known}"
         )
-    module, name = BACKENDS[scheme].split(":")
+    module, name = BROKER_BACKENDS[scheme].split(":")
     options = {"tls": tls} if scheme in OVER_TLS else {}
     broker = getattr(import_module(module), name)(url, **options)
     assert isinstance(broker, Broker)

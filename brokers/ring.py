@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from gevent.queue import Empty, Full, Queue
 
 from flatlands.brokers.base import (
-    REMEMBERED,
+    CHANNELS_CACHED,
     Broker,
     BrokerClosed,
     LinkAge,
@@ -79,7 +79,9 @@ class Ring(Broker):
         except BaseException:
             self._close_members()
             raise
-        self._find = lru_cache(REMEMBERED)(lambda channel: self._members[circle.member(channel)])
+        self._find = lru_cache(CHANNELS_CACHED)(
+            lambda channel: self._members[circle.member(channel)]
+        )
         self._held: dict[Broker, set[str]] = {member: set() for member in self._members.values()}
         own = self.counters
         self.counters = Sums([own, *(member.counters for member in self._held)])

@@ -32,7 +32,7 @@ QUEUE_BYTES = 16 * 1024 * 1024
 
 #: Messages that are sent in one batch. Even a busy server answers that many well within the time
 #: after which a link is given up.
-BATCH_LIMIT = 2048
+SEND_MESSAGES_MOST = 2048
 
 #: What gevent raises, apart from OSError, from a TLS socket that another greenlet closed at the
 #: moment when bytes came.
@@ -315,7 +315,7 @@ class StreamLink(Link):
 
     def _next_batch(self) -> list[bytes]:
         """Return the messages of the next batch, packed, and take them from the queue."""
-        batch, self._queue = self._queue[:BATCH_LIMIT], self._queue[BATCH_LIMIT:]
+        batch, self._queue = self._queue[:SEND_MESSAGES_MOST], self._queue[SEND_MESSAGES_MOST:]
         return batch
 
     def _open(self) -> None:

@@ -16,7 +16,7 @@ from flatlands.server.messages.texts import is_address
 from flatlands.server.net.hosts import is_origin
 from flatlands.server.runtime import commit
 from flatlands.server.runtime.limits import PER_ADDRESS, Proxies
-from flatlands.stores.registry import BACKENDS, REDIS_STORE
+from flatlands.stores.registry import REDIS_STORE, STORE_BACKENDS
 from flatlands.world.grid import SIDE, SIDES
 
 #: Descriptors that are kept for things other than players: listener, event loop, logs, broker,
@@ -500,7 +500,7 @@ def _store(url: str, broker: str, file: str) -> str | None:
     if url:
         return url
     members = members_of(broker)
-    keeps = all(BACKENDS.get(member.partition(":")[0]) == REDIS_STORE for member in members)
+    keeps = all(STORE_BACKENDS.get(member.partition(":")[0]) == REDIS_STORE for member in members)
     return broker if keeps else f"sqlite:///{file}"
 
 

@@ -12,7 +12,7 @@ import * as P from './protocol.js';
 import { Replica } from './replica.js';
 import { GROUND, Terrain } from './terrain.js';
 import { sayable } from './texts.js';
-import { drawnAt, PACE, UNIT } from './track.js';
+import { drawnAt, PACE_USUAL, UNIT } from './track.js';
 import { Walk } from './walk.js';
 
 const SAID_FOR = 6000;                    // ms for which what a player said is shown
@@ -244,7 +244,7 @@ export class Client {
 
   /** The speed of this page's player in tiles per second. */
   get speed() {
-    return this.replica.speed * this.walk.pace / PACE / UNIT;
+    return this.replica.speed * this.walk.pace / PACE_USUAL / UNIT;
   }
 
   /** Return a player as it is now, or null if it is not near.

@@ -11,7 +11,7 @@ export const GROUND = 3;
 
 export const CHUNK = 16;                  // tiles at each side of a chunk, the piece in which
                                           // terrain is computed
-export const LIMIT = 2 ** 30;             // there is ground from tile -LIMIT to LIMIT - 1
+export const GROUND_LIMIT = 2 ** 30;      // there is ground from tile -GROUND_LIMIT to GROUND_LIMIT - 1
 const CACHED_CHUNKS = 4096;
 
 // Heights and woods are 0..65535. The view draws a shore where a height crosses one of these.
@@ -115,7 +115,7 @@ export class Terrain {
   /** Return the kind of a tile without paths and ramps, as it looks from afar. No chunk is made for it, so a
    * map may ask for many tiles that lie far apart. */
   sketch(x, y) {
-    if (!(x >= -LIMIT && x < LIMIT && y >= -LIMIT && y < LIMIT)) return DEEP;
+    if (!(x >= -GROUND_LIMIT && x < GROUND_LIMIT && y >= -GROUND_LIMIT && y < GROUND_LIMIT)) return DEEP;
     let height = Math.floor((4 * this.#noiseAt(0, 64, x, y) + 2 * this.#noiseAt(1, 32, x, y)
       + this.#noiseAt(2, 16, x, y)) / 7);
     let wood = Math.floor((2 * this.#noiseAt(3, 32, x, y) + this.#noiseAt(4, 16, x, y)) / 3);
@@ -132,7 +132,7 @@ export class Terrain {
     const kinds = new Uint8Array(size), heights = new Uint16Array(size);
     const woods = new Uint16Array(size), paths = new Uint16Array(size).fill(PATH_FAR);
     const chunk = { kinds, heights, woods, paths };
-    if (!(left >= -LIMIT && left < LIMIT && top >= -LIMIT && top < LIMIT)) return chunk;
+    if (!(left >= -GROUND_LIMIT && left < GROUND_LIMIT && top >= -GROUND_LIMIT && top < GROUND_LIMIT)) return chunk;
     const coarse = this.#noise(0, 64, left, top), middle = this.#noise(1, 32, left, top);
     const fine = this.#noise(2, 16, left, top);
     const groves = this.#noise(3, 32, left, top), trees = this.#noise(4, 16, left, top);

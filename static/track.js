@@ -9,7 +9,7 @@ const GOAL_REACH = 256 * UNIT;            // a farther goal counts as this far, 
 const ASIDE = 2;                          // tiles that a player goes aside to get past what bars the way
 export const SPEED = 5120, DIAGONAL = 3620;   // units per second: straight, and along each axis
                                           // of a diagonal
-export const PACE = 100;                  // how fast most players are, in percent of these
+export const PACE_USUAL = 100;            // how fast most players are, in percent of these
 
 /**
  * A straight walk at a constant speed.
@@ -67,7 +67,7 @@ export function passing(x, dx, duration, border) {
  * cannot go any further. `blocked(column, row)` says whether a tile blocks walkers.
  * @param {Intent} intent
  * @returns {Track | null} */
-export function leg(blocked, x, y, intent, start, pace = PACE) {
+export function leg(blocked, x, y, intent, start, pace = PACE_USUAL) {
   if (intent === null) return null;
   let farX, farY;
   if ('goal' in intent) {
@@ -90,7 +90,7 @@ export function leg(blocked, x, y, intent, start, pace = PACE) {
 
 /** Return whether the rest of a way, from time `t` on, leads over a blocked tile.
  * @param {Track} track */
-export function isBarred(blocked, track, t, pace = PACE) {
+export function isBarred(blocked, track, t, pace = PACE_USUAL) {
   const [x, y] = positionAt(track, t), dx = track.x + track.dx - x, dy = track.y + track.dy - y;
   return (dx !== 0 || dy !== 0) && firstBlock(blocked, x, y, dx, dy, pace) !== null;
 }
@@ -111,11 +111,11 @@ function part(d, numerator, denominator) {
 }
 
 /** Return how many ms a displacement in units takes at a pace, rounded up; 0 if there is none. */
-export function durationOf(dx, dy, pace = PACE, speed = SPEED, diagonal = DIAGONAL) {
+export function durationOf(dx, dy, pace = PACE_USUAL, speed = SPEED, diagonal = DIAGONAL) {
   const ax = Math.abs(dx), ay = Math.abs(dy);
-  if (ax === ay) return Math.ceil(ax * 1000 / Math.floor(diagonal * pace / PACE));
+  if (ax === ay) return Math.ceil(ax * 1000 / Math.floor(diagonal * pace / PACE_USUAL));
   const distance = ax === 0 || ay === 0 ? ax + ay : Math.floor(Math.sqrt(ax * ax + ay * ay));
-  return Math.ceil(distance * 1000 / Math.floor(speed * pace / PACE));
+  return Math.ceil(distance * 1000 / Math.floor(speed * pace / PACE_USUAL));
 }
 
 function straight(blocked, x, y, dx, dy, pace) {

@@ -1,7 +1,7 @@
 // The walk of this page's player: it is predicted at once by the server's rules, and then corrected by
 // what the server says. It never touches the page and sends nothing.
 
-import { drawnAt, isBarred, leg, PACE, positionAt, stand } from './track.js';
+import { drawnAt, isBarred, leg, PACE_USUAL, positionAt, stand } from './track.js';
 
 const EASE = 120;                         // ms in which an error of the prediction shrinks to a third
 const JUMP = 4;                           // tiles: a larger error is not eased: the player jumps
@@ -15,7 +15,7 @@ export class Walk {
     this.intent = null;
     this.arrived = true;                  // true if the intent leads no further
     this.track = stand(0, 0, 0);
-    this.pace = PACE;                     // as the server last told it
+    this.pace = PACE_USUAL;               // as the server last told it
     /** @type {import('./track.js').Pair} Tiles by which the player is drawn away from
      * its track. */
     this.error = [0, 0];
@@ -31,7 +31,7 @@ export class Walk {
     this.intent = null;
     this.arrived = true;
     this.track = stand(x, y, now);
-    this.pace = PACE;
+    this.pace = PACE_USUAL;
     this.error = [0, 0];
     this.frozenAt = Infinity;
     this.ended = false;

@@ -19,11 +19,15 @@ from gevent.threadpool import ThreadPool
 
 from flatlands.brokers.base import bare
 
-#: Bytes of a body, characters of a name or id, and items of one call, at most.
-BODY_LIMIT, NAME_LIMIT, BATCH_LIMIT = 16 * 1024, 200, 1000
+#: The body of an item has at most so many bytes.
+BODY_BYTES_MOST = 16 * 1024
+#: A name or an id has at most so many characters.
+NAME_CHARACTERS_MOST = 200
+#: One call has, or returns, at most so many items.
+CALL_ITEMS_MOST = 1000
 
 #: The delay of an item that nobody should claim: some 35,000 years. `take` gets it all the same.
-NEVER = 2**50
+NEVER_DUE_MS = 2**50
 
 _T = TypeVar("_T")
 
@@ -36,8 +40,8 @@ class StoreError(Exception):
 
 
 class Item(NamedTuple):
-    """Something in a queue: `delay` is the ms until somebody may claim it, from 0 to NEVER; `group`
-    is a name by which items that belong together are found, or empty."""
+    """Something in a queue: `delay` is the ms until somebody may claim it, from 0 to NEVER_DUE_MS;
+    `group` is a name by which items that belong together are found, or empty."""
 
     id: str
     delay: int
@@ -198,8 +202,8 @@ class Store(Backend):
     def claim(self, queue: str, most: int, lease: int) -> list[Claimed]:
         """Claim up to `most` due items for `lease` ms, and return them: the oldest first, and those
         due in the same millisecond in the order of their ids."""
-        if not 0 < most <= BATCH_LIMIT:
-            raise ValueError(f"claim 1 to {BATCH_LIMIT} items")
+        if not 0 < most <= CALL_ITEMS_MOST:
+            raise ValueError(f"claim 1 to {CALL_ITEMS_MOST} items")
         _lease(lease)
         return self._write(self._claim, _queue(queue), most, lease)
 
@@ -284,8 +288,8 @@ class Store(Backend):
     def top(self, board: str, most: int, skip: int = 0) -> list[tuple[str, int]]:
         """Return up to `most` (id, points) with the most points, the highest first, without the
         first `skip` of them."""
-        if not 0 < most <= BATCH_LIMIT or skip < 0:
-            raise ValueError(f"ask for 1 to {BATCH_LIMIT} places")
+        if not 0 < most <= CALL_ITEMS_MOST or skip < 0:
+            raise ValueError(f"ask for 1 to {CALL_ITEMS_MOST} places")
         return self._wait(self._top, _queue(board), most, skip)
 
     def rank(self, board: str, id: str) -> Rank | None:
@@ -306,15 +310,15 @@ class Store(Backend):
         Items that are put, done or taken meanwhile may or may not be among them. A claimed item has
         the rest of its lease as its delay.
         """
-        if not 0 < most <= BATCH_LIMIT:
-            raise ValueError(f"ask for 1 to {BATCH_LIMIT} items")
+        if not 0 < most <= CALL_ITEMS_MOST:
+            raise ValueError(f"ask for 1 to {CALL_ITEMS_MOST} items")
         key = None if after is None else (_name(after.group), _name(after.id))
         return self._wait(self._scan, _queue(queue), most, key)
 
     def each(self, queue: str) -> Iterator[Item]:
         """Yield all items of a queue, a piece at a time, as `scan` returns them."""
         last = None
-        while piece := self.scan(queue, BATCH_LIMIT, last):
+        while piece := self.scan(queue, CALL_ITEMS_MOST, last):
             yield from piece
             last = piece[-1]
 
@@ -361,8 +365,10 @@ class Store(Backend):
 
 
 def _name(text: str) -> str:
-    if type(text) is not str or len(text) > NAME_LIMIT or "\0" in text:
-        raise ValueError(f"a name is a text of at most {NAME_LIMIT} characters, none of them NUL")
+    if type(text) is not str or len(text) > NAME_CHARACTERS_MOST or "\0" in text:
+        raise ValueError(
+            f"a name is a text of at most {NAME_CHARACTERS_MOST} characters, none of them NUL"
+        )
     return text
 
 
@@ -373,8 +379,8 @@ def _queue(text: str) -> str:
 
 
 def _few(some: list[_T]) -> list[_T]:
-    if len(some) > BATCH_LIMIT:
-        raise ValueError(f"one call has at most {BATCH_LIMIT} items")
+    if len(some) > CALL_ITEMS_MOST:
+        raise ValueError(f"one call has at most {CALL_ITEMS_MOST} items")
     return some
 
 
@@ -383,22 +389,22 @@ def _ids(ids: Iterable[str]) -> list[str]:
 
 
 def _body(body: bytes) -> bytes:
-    if type(body) is not bytes or len(body) > BODY_LIMIT:
-        raise ValueError(f"a body is at most {BODY_LIMIT} bytes")
+    if type(body) is not bytes or len(body) > BODY_BYTES_MOST:
+        raise ValueError(f"a body is at most {BODY_BYTES_MOST} bytes")
     return body
 
 
 def _lease(lease: int) -> None:
-    if type(lease) is not int or not 0 < lease <= NEVER:
-        raise ValueError(f"a lease is 1 to {NEVER} ms")
+    if type(lease) is not int or not 0 < lease <= NEVER_DUE_MS:
+        raise ValueError(f"a lease is 1 to {NEVER_DUE_MS} ms")
 
 
 def _item(item: Item) -> Item:
     _name(item.id)
     _name(item.group)
     _body(item.body)
-    if type(item.delay) is not int or not 0 <= item.delay <= NEVER:
-        raise ValueError(f"a delay is 0 to {NEVER} ms")
+    if type(item.delay) is not int or not 0 <= item.delay <= NEVER_DUE_MS:
+        raise ValueError(f"a delay is 0 to {NEVER_DUE_MS} ms")
     return item
 
 

@@ -17,7 +17,7 @@ from flatlands.needs import packages
 
 with packages("play"):
     from flatlands.brokers.base import UNVERIFIED, VERIFIED, bare
-    from flatlands.stores.base import BATCH_LIMIT, Score, Store, StoreError
+    from flatlands.stores.base import CALL_ITEMS_MOST, Score, Store, StoreError
     from flatlands.stores.registry import open_store
     from flatlands.stores.sqlite import FILE, SqliteStore
 
@@ -125,7 +125,7 @@ def copy(source: Store, target: Store, say: Callable[[str], None] = lambda _text
     for queue in names.queues:
         say(f"the items of {queue!r} ...")
         items = source.each(queue)
-        while some := list(islice(items, BATCH_LIMIT)):
+        while some := list(islice(items, CALL_ITEMS_MOST)):
             target.put(queue, some)
     for board in names.boards:
         say(f"the scores of {board!r} ...")
@@ -136,7 +136,7 @@ def copy(source: Store, target: Store, say: Callable[[str], None] = lambda _text
 def places(store: Store, board: str) -> Iterator[tuple[str, int]]:
     """Yield all scores of a board, the highest first."""
     skip = 0
-    while scores := store.top(board, BATCH_LIMIT, skip):
+    while scores := store.top(board, CALL_ITEMS_MOST, skip):
         yield from scores
         skip += len(scores)
 

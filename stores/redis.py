@@ -29,7 +29,7 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from flatlands.brokers.base import UNVERIFIED, VERIFIED, bare, short_hash
-from flatlands.brokers.redis.wire import KIND, PORT, REPLICAS
+from flatlands.brokers.redis.wire import REDIS_KIND, REDIS_PORT, REPLICAS
 from flatlands.brokers.stream import endpoints
 from flatlands.stores.base import (
     Claimed,
@@ -44,15 +44,16 @@ from flatlands.stores.base import (
     Then,
 )
 
-#: Seconds that a call waits for its answer.
-TIMEOUT = 2.0
+#: A call waits so long for its answer.
+ANSWER_SECONDS = 2.0
 
-#: Seconds for which a server that does not answer is tried when the store is opened, and between
-#: two tries.
-OPEN_WITHIN, OPEN_PAUSE = 10.0, 0.2
+#: When the store is opened, a server that does not answer is tried for so long.
+OPEN_SECONDS = 10.0
+#: The pause between two such tries.
+OPEN_PAUSE_SECONDS = 0.2
 
-#: Seconds after which a call first checks that the server is still what it was.
-LOOK_EVERY = 2.0
+#: After so long a call first checks that the server is still what it was.
+CHECK_EVERY_SECONDS = 2.0
 
 #: A part of every TLS error about a certificate.
 UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
@@ -214,7 +215,7 @@ class RedisStore(Store):
         self._secure = urlsplit(url).scheme in ("rediss", "redisclusters")
         self._tls = tls
         # Raises ValueError, with a sentence for the user, when the URL names no server.
-        self._hosts = endpoints(url, KIND, PORT, tls if self._secure else None)
+        self._hosts = endpoints(url, REDIS_KIND, REDIS_PORT, tls if self._secure else None)
         if len(self._hosts) > 1 and not self._cluster:
             raise ValueError("redis:// names one host; for a cluster write rediscluster://")
         self._client: Any = None
@@ -226,7 +227,7 @@ class RedisStore(Store):
     # The connection.
 
     def _open(self) -> None:
-        until = time.monotonic() + OPEN_WITHIN
+        until = time.monotonic() + OPEN_SECONDS
         while True:
             try:
                 return self._ask(lambda _client: None)
@@ -236,7 +237,7 @@ class RedisStore(Store):
                 refused = isinstance(cause, AuthenticationError) or UNTRUSTED in str(cause)
                 if not away or refused or time.monotonic() > until:
                     raise
-            time.sleep(OPEN_PAUSE)
+            time.sleep(OPEN_PAUSE_SECONDS)
 
     def _ask(self, call: Callable[[Any], _T]) -> _T:
         """Return what the server answers. Raises StoreError."""
@@ -245,7 +246,7 @@ class RedisStore(Store):
                 self._client, self._look_at = self._connect(), 0.0
             if time.monotonic() >= self._look_at:
                 self._look(self._client)
-                self._look_at = time.monotonic() + LOOK_EVERY
+                self._look_at = time.monotonic() + CHECK_EVERY_SECONDS
             return call(self._client)
         except (RedisError, RedisClusterException) as error:
             self._look_at = 0.0
@@ -253,8 +254,8 @@ class RedisStore(Store):
 
     def _connect(self) -> Any:
         options: dict[str, Any] = {
-            "socket_timeout": TIMEOUT,
-            "socket_connect_timeout": TIMEOUT,
+            "socket_timeout": ANSWER_SECONDS,
+            "socket_connect_timeout": ANSWER_SECONDS,
             "retry": Retry(NoBackoff(), 0),
         }
         if self._secure and self._tls == UNVERIFIED:

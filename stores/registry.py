@@ -1,6 +1,6 @@
 """The stores, by the schemes of their URLs, and how one is opened.
 
-A new backend is one file and one line in BACKENDS.
+A new backend is one file and one line in STORE_BACKENDS.
 """
 
 from importlib import import_module
@@ -13,7 +13,7 @@ from flatlands.stores.base import Store
 
 #: URL scheme -> module and class. A module is imported when its scheme is used.
 REDIS_STORE = "flatlands.stores.redis:RedisStore"
-BACKENDS = {
+STORE_BACKENDS = {
     "memory": "flatlands.stores.sqlite:SqliteStore",
     "redis": REDIS_STORE,
     "rediscluster": REDIS_STORE,
@@ -33,12 +33,12 @@ def open_store(url: str, world: str, tls: str = VERIFIED) -> Store:
     members = {bare(member): member for member in members_of(url)}
     url = members[Circle(members).member(world)]
     scheme = urlsplit(url).scheme
-    if scheme not in BACKENDS:
-        known = ", ".join(f"{name}://" for name in sorted([*BACKENDS, "valkey", "valkeys"]))
+    if scheme not in STORE_BACKENDS:
+        known = ", ".join(f"{name}://" for name in sorted([*STORE_BACKENDS, "valkey", "valkeys"]))
         raise ValueError(
             f"no store is called {bare(url)!r}: a store's URL begins with one of {known}"
         )
-    module, name = BACKENDS[scheme].split(":")
+    module, name = STORE_BACKENDS[scheme].split(":")
     options = {"tls": tls} if scheme in OVER_TLS else {}
     store = getattr(import_module(module), name)(url, world, **options)
     assert isinstance(store, Store)

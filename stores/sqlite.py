@@ -20,7 +20,7 @@ from pathlib import Path
 
 from flatlands.brokers.base import short_hash
 from flatlands.stores.base import (
-    NEVER,
+    NEVER_DUE_MS,
     Claimed,
     If,
     Item,
@@ -84,7 +84,7 @@ _ADDED = (
 FILE = "sqlite:///"
 
 #: The ends of the names of what sqlite keeps beside a file.
-BESIDE = ("-wal", "-shm")
+SUFFIXES_BESIDE = ("-wal", "-shm")
 
 #: Errors after which the file is opened again.
 _BROKEN = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR")
@@ -135,7 +135,7 @@ class SqliteStore(Store):
         """Close a file that has lost its name, and delete what sqlite still keeps of it beside that
         name: it would be taken for part of the file that has the name now."""
         (opened, *beside), (found, *found_beside) = self._files, _on_disk(self._path)
-        for end, before, now in zip(BESIDE, beside, found_beside, strict=True):
+        for end, before, now in zip(SUFFIXES_BESIDE, beside, found_beside, strict=True):
             if found != opened and before == now:
                 Path(self._path + end).unlink(missing_ok=True)
         self._close()
@@ -277,7 +277,7 @@ class SqliteStore(Store):
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]:
         with self._reading() as execute:
             rows = execute(
-                f'SELECT id, min(max(due - ?, 0), {NEVER}), "group", body FROM item'
+                f'SELECT id, min(max(due - ?, 0), {NEVER_DUE_MS}), "group", body FROM item'
                 ' WHERE world = ? AND queue = ? AND "group" IN'
                 f" ({', '.join('?' * len(names))}) ORDER BY due, id",
                 (self._now(), self.world, queue, *names),
@@ -339,7 +339,7 @@ class SqliteStore(Store):
         with self._reading() as execute:
             later = "" if after is None else 'AND ("group", id) > (?, ?)'
             rows = execute(
-                f'SELECT id, min(max(due - ?, 0), {NEVER}), "group", body FROM item'
+                f'SELECT id, min(max(due - ?, 0), {NEVER_DUE_MS}), "group", body FROM item'
                 f' WHERE world = ? AND queue = ? {later} ORDER BY "group", id LIMIT ?',
                 (self._now(), self.world, queue, *(after or ()), most),
             )
@@ -368,7 +368,7 @@ def _on_disk(path: str) -> list[tuple[int, int] | None]:
     """Return the device and number of the file, and of what is beside it, as they are now on the
     disk; None for what is not there."""
     found: list[tuple[int, int] | None] = []
-    for end in ("", *BESIDE):
+    for end in ("", *SUFFIXES_BESIDE):
         try:
             about = os.stat(path + end)
         except OSError:

@@ -13,7 +13,7 @@ from flatlands.world.events import (
     ENTER,
     GONE,
     LEAVE,
-    SAY,
+    SAID,
     Change,
     EnterEvent,
     Entry,
@@ -32,8 +32,8 @@ from flatlands.world.track import Track, duration
 RECORD: Final = struct.Struct("<BBBhhhhh")
 WIDE: Final = struct.Struct("<HBBhhhhh")
 
-#: The most writes in one message, so that they fit a broker's payload with everything else in it.
-WRITES: Final = 500
+#: One message has at most so many writes, so that they fit a broker's payload with all the rest.
+WRITES_MOST: Final = 500
 
 #: Slots below this fit in one byte.
 NARROW: Final = 256
@@ -190,7 +190,7 @@ class Batch:
 
     def say(self, p: Player, text: str) -> None:
         """Add a chat message."""
-        self._said.append(SayEvent(SAY, p.id, text))
+        self._said.append(SayEvent(SAID, p.id, text))
 
     def tell(self, event: Event) -> None:
         """Add an event of a kind that the game declares."""
@@ -239,8 +239,8 @@ class Batch:
     def _some_writes(self) -> list[list[Any]]:
         """Return the writes, as Content has them, in pieces that each fit a message."""
         return [
-            [layer, pack(some[at : at + WRITES])]
+            [layer, pack(some[at : at + WRITES_MOST])]
             for layer, waiting in self._writes.items()
             for some in (list(waiting.values()),)
-            for at in range(0, len(some), WRITES)
+            for at in range(0, len(some), WRITES_MOST)
         ]

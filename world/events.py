@@ -8,13 +8,13 @@ age is in ms before the time at which the event's batch was begun.
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from flatlands.world.track import PACE, Track
+from flatlands.world.track import PACE_USUAL, Track
 
 #: The kinds of the events that are tuples.
 ENTER: Final = 0
 LEAVE: Final = 2
 GONE: Final = 3
-SAY: Final = 4
+SAID: Final = 4
 
 
 class EnterEvent(NamedTuple):
@@ -75,11 +75,11 @@ Event = tuple[Any, ...]
 Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int, int, int, Sequence[Any]]
 
 #: The class of each kind of event.
-EVENTS: dict[int, type[Change | SayEvent]] = {
+EVENT_CLASSES: dict[int, type[Change | SayEvent]] = {
     ENTER: EnterEvent,
     LEAVE: LeaveEvent,
     GONE: GoneEvent,
-    SAY: SayEvent,
+    SAID: SayEvent,
 }
 
 
@@ -127,5 +127,5 @@ class Player:
         self.track = track
         self.slot = -1
         self.look = 0
-        self.pace: int = PACE
+        self.pace: int = PACE_USUAL
         self.values: Sequence[Any] = ()

@@ -11,11 +11,13 @@ from flatlands.world.track import UNIT, Track, passing
 SIDE: Final = 16
 SIDES: Final = range(8, 65)
 
-#: The two margins around a viewport are a side divided by these. A square is held once the viewport
-#: with the lead margin touches it, and dropped once the viewport with the larger drop margin does
-#: not. So a player that walks back and forth over a border changes nothing.
-LEAD_SHARE: Final = 4
-DROP_SHARE: Final = 2
+# A square is held once the viewport with the lead margin around it touches it, and dropped once the
+# viewport with the larger drop margin does not. So a player that walks back and forth over a border
+# changes nothing.
+#: The lead margin is the side of a square divided by this.
+LEAD_DIVISOR: Final = 4
+#: The drop margin is the side of a square divided by this.
+DROP_DIVISOR: Final = 2
 
 #: The least and the most tiles that a viewport may show: other sizes are clamped.
 WIDTHS: Final = (8, 96)
@@ -64,8 +66,8 @@ class Grid:
             raise ValueError(f"a square has {SIDES[0]} to {SIDES[-1]} tiles a side, not {side}")
         self.side = side
         self.span = side * UNIT
-        self.lead = self.span // LEAD_SHARE
-        self.drop = self.span // DROP_SHARE
+        self.lead = self.span // LEAD_DIVISOR
+        self.drop = self.span // DROP_DIVISOR
 
     def square(self, x: int, y: int) -> Square:
         """Return the square in which the position (x, y), in units, lies."""

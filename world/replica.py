@@ -12,9 +12,9 @@ from flatlands.world.events import EnterEvent, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
 from flatlands.world.track import Track, duration
 
-#: The seq of a removed player is remembered for this many ms. That is two seconds longer than
-#: clients remember it, so a node knows of every event that a client may still ignore as too old.
-REMEMBERED: Final = 12_000
+#: A node remembers the seq of a removed player for so long. That is two seconds longer than clients
+#: remember it, so a node knows of every event that a client may still ignore as too old.
+REPLICA_REMOVED_MS: Final = 12_000
 
 #: The highest whole number that JavaScript holds exactly.
 _NUMBER: Final = 2**53 - 1
@@ -40,7 +40,7 @@ class Tombstones:
                 break
             del removed[oldest]
         before = removed.pop(id, (0, 0))[0]
-        removed[id] = max(seq, before), now + REMEMBERED
+        removed[id] = max(seq, before), now + REPLICA_REMOVED_MS
 
     def seq(self, id: int, now: int) -> int:
         """Return the seq with which a player was removed, or -1 if that is not remembered."""

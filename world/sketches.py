@@ -13,18 +13,19 @@ from flatlands.world.grid import Square
 from flatlands.world.track import UNIT
 
 #: A square is this many parts wide and high; a sketch says in which of them its player is.
-PARTS: Final = 256
+PARTS_PER_SIDE: Final = 256
 
-#: How far a track leads is told in steps of STEP units. Beyond NEAR steps, COARSE of them count as
-#: one, so that a byte suffices for the longest leg.
-STEP: Final = UNIT // 16
-NEAR: Final = 64
-COARSE: Final = 8
+#: How far a track leads is told in steps of so many units.
+STEP_UNITS: Final = UNIT // 16
+#: Beyond so many steps, COARSE_STEPS of them count as one, so that a byte suffices for the longest
+#: leg.
+NEAR_STEPS: Final = 64
+COARSE_STEPS: Final = 8
 
-#: The bits of seq and of ack that a sketch has, and the most by which a seq may have risen for a
-#: sketch to tell it: what seems to be more is old.
-MARK: Final = 15
-RISES: Final = 7
+#: The bits of seq and of ack that a sketch has.
+LOW_BITS: Final = 15
+#: A sketch tells a seq that has risen by at most so much: what seems to be more is old.
+RISE_MOST: Final = 7
 
 _SKETCH: Final = struct.Struct("<BBBbb")
 _pack: Callable[..., bytes] = _SKETCH.pack
@@ -35,12 +36,12 @@ def sketch(player: Player, square: Square, span: int, now: int) -> bytes | None:
     the player is outside the square, which is `span` units wide."""
     track = player.track
     x, y = track.at(now)
-    part_x = (x - square[0] * span) * PARTS // span
-    part_y = (y - square[1] * span) * PARTS // span
-    if not (0 <= part_x < PARTS and 0 <= part_y < PARTS):
+    part_x = (x - square[0] * span) * PARTS_PER_SIDE // span
+    part_y = (y - square[1] * span) * PARTS_PER_SIDE // span
+    if not (0 <= part_x < PARTS_PER_SIDE and 0 <= part_y < PARTS_PER_SIDE):
         return None
     return _pack(
-        player.seq & MARK | (player.ack & MARK) << 4,
+        player.seq & LOW_BITS | (player.ack & LOW_BITS) << 4,
         part_x,
         part_y,
         _steps(track.x + track.dx - x),
@@ -50,9 +51,9 @@ def sketch(player: Player, square: Square, span: int, now: int) -> bytes | None:
 
 def _steps(way: int) -> int:
     """Return a way along one axis, given in units, as the steps of a sketch."""
-    steps = (abs(way) + STEP // 2) // STEP
-    if steps > NEAR:
-        steps = NEAR + (steps - NEAR + COARSE // 2) // COARSE
+    steps = (abs(way) + STEP_UNITS // 2) // STEP_UNITS
+    if steps > NEAR_STEPS:
+        steps = NEAR_STEPS + (steps - NEAR_STEPS + COARSE_STEPS // 2) // COARSE_STEPS
     return steps if way >= 0 else -steps
 
 

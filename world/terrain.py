@@ -31,7 +31,18 @@ from typing import Final
 from flatlands.world import lanes
 from flatlands.world.recent import Recent
 
-DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA, RAMP, PLATEAU = range(11)
+# The kinds of tiles.
+DEEP: Final = 0
+WATER: Final = 1
+SAND: Final = 2
+GRASS: Final = 3
+WOOD: Final = 4
+ROCK: Final = 5
+PATH: Final = 6
+BRIDGE: Final = 7
+PLAZA: Final = 8
+RAMP: Final = 9
+PLATEAU: Final = 10
 
 #: Grows whenever the same seed makes different ground, so that a page knows that it must be loaded
 #: again. The version of the messages between nodes must then grow too.
@@ -47,11 +58,13 @@ HIGH: Final = frozenset((RAMP, PLATEAU))
 #: The side, in tiles, of the pieces in which blocked tiles are computed. (They are not squares.)
 CHUNK: Final = 16
 
-#: Tiles from -LIMIT to LIMIT - 1 have ground; all beyond is deep water.
-LIMIT: Final = 2**30
+#: Tiles from -GROUND_LIMIT to GROUND_LIMIT - 1 have ground; all beyond is deep water.
+GROUND_LIMIT: Final = 2**30
 
-#: Chunks and cells that one Terrain keeps, of about 400 and 700 bytes each.
-CACHED_CHUNKS, CACHED_CELLS = 16384, 4096
+#: One Terrain keeps so many chunks, of about 400 bytes each.
+CACHED_CHUNKS = 16384
+#: One Terrain keeps so many cells, of about 700 bytes each.
+CACHED_CELLS = 4096
 
 # The blocked tiles of a chunk are one number, with bit y * CHUNK + x for each tile. _BOX[h][w] is
 # the number of a box of w + 1 by h + 1 tiles in the first corner.
@@ -62,7 +75,10 @@ _BOX: Final = [
 _ALL_BLOCKED: Final = _BOX[-1][-1]
 
 # Heights and woods are 0..65535.
-DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
+DEEP_BELOW: Final = 19500
+WATER_BELOW: Final = 23500
+SAND_BELOW: Final = 25500
+ROCK_FROM: Final = 43500
 _LOW: Final = (DEEP_BELOW, WATER_BELOW)
 #: The height at which plateaus begin. Outside the clearing, the heights of adjacent tiles differ by
 #: less than the height of a rim (2634 at most), so no rim has a gap.
@@ -187,8 +203,8 @@ class Terrain:
         self._chunks = Recent(self._blocked_tiles, CACHED_CHUNKS)
         self._cells = Recent(self._joined, CACHED_CELLS)
         #: The column and row of the chunk in which `blocked` looked last, and that chunk's tiles.
-        #: Initially that is a chunk far beyond LIMIT.
-        self._column = self._row = LIMIT
+        #: Initially that is a chunk far beyond GROUND_LIMIT.
+        self._column = self._row = GROUND_LIMIT
         self._octets = _Chunk(_ALL_BLOCKED).octets
 
     def kind(self, x: int, y: int) -> int:
@@ -238,7 +254,7 @@ class Terrain:
 
     def tile(self, x: int, y: int) -> tuple[int, int, int, int]:
         """Return (kind, height, wood, distance to the nearest path in 1/16 tile) of a tile."""
-        if not (-LIMIT <= x < LIMIT and -LIMIT <= y < LIMIT):
+        if not (-GROUND_LIMIT <= x < GROUND_LIMIT and -GROUND_LIMIT <= y < GROUND_LIMIT):
             return DEEP, 0, 0, PATH_FAR
         height, path = self._height(x, y), self._path(x, y)
         groves, trees = [self._noise(layer, length, x, y) for layer, length in _WOODS]
@@ -304,7 +320,7 @@ class Terrain:
     def middle(self, px: int, py: int) -> tuple[int, int]:
         """Return the tile nearest to a point of a path. The point is given in 1/16 tile, as if no
         noise bent the path."""
-        x, y, best, least = px // 16, py // 16, (0, 0), LIMIT
+        x, y, best, least = px // 16, py // 16, (0, 0), GROUND_LIMIT
         for _ in range(MIDDLE_STEPS):
             bend_x, bend_y = [self._noise(layer, length, x, y) for layer, length in _BEND]
             dx = px - x * 16 - (bend_x - 32768) * WARP // 32768
@@ -375,7 +391,7 @@ class Terrain:
     def _blocked_tiles(self, chunk: tuple[int, int]) -> _Chunk:
         """Return the blocked tiles of a chunk."""
         left, top = chunk[0] * CHUNK, chunk[1] * CHUNK
-        if not (-LIMIT <= left < LIMIT and -LIMIT <= top < LIMIT):
+        if not (-GROUND_LIMIT <= left < GROUND_LIMIT and -GROUND_LIMIT <= top < GROUND_LIMIT):
             return _Chunk(_ALL_BLOCKED)
         coarse, middle, fine = self._noises(_HEIGHT, left, top)
         heights = 4 * coarse + 2 * middle + fine

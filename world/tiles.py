@@ -22,9 +22,15 @@ NODE_BITS: Final = 22
 #: later still. A clock that is more than a day fast is taken for broken.
 AHEAD: Final = 24 * 3600 * 1000
 
-#: The rules: the last write counts, or the first one, or the one with the highest value; or all are
-#: added up. In that case the store adds, and of two sums the last one counts.
-LAST, FIRST, MOST, SUM = range(4)
+#: The last write to a tile counts.
+RULE_LAST: Final = 0
+#: The first write counts.
+RULE_FIRST: Final = 1
+#: The write with the highest value counts.
+RULE_MOST: Final = 2
+#: All writes are added up. The store adds, and of two sums the last one counts.
+RULE_SUM: Final = 3
+#: The names of the rules, by their numbers.
 RULES: Final = ("last", "first", "most", "sum")
 
 
@@ -38,9 +44,9 @@ def counts(rule: int, new: tuple[int, int], known: tuple[int, int]) -> bool:
     """Return whether the new one of two writes to a tile, each (value, stamp), counts. A stamp of 0
     stands for a tile on which nobody has written."""
     (value, at), (before, known_at) = new, known
-    if rule == MOST:
+    if rule == RULE_MOST:
         return value > before
-    if rule == FIRST:
+    if rule == RULE_FIRST:
         return not known_at or (at, value) < (known_at, before)
     return (at, value) > (known_at, before)
 
@@ -71,7 +77,7 @@ class Tiles:
     def apply(self, writes: bytes) -> list[int]:
         """Apply writes, which must fit; return the tiles whose values have changed."""
         values, stamps, rule = self.values, self.stamps, self._rule
-        latest = rule not in (FIRST, MOST)
+        latest = rule not in (RULE_FIRST, RULE_MOST)
         changed: list[int] = []
         for tile, value, at in _unpack(writes):
             before, known_at = values[tile], stamps[tile]

@@ -20,8 +20,8 @@ UNIT: Final = 1024
 SPEED: Final = 5120
 DIAGONAL: Final = 3620
 
-#: A player's pace is how fast it is, in percent of these speeds. Most players have PACE.
-PACE: Final = 100
+#: A player's pace is how fast it is, in percent of these speeds. Most players have this one.
+PACE_USUAL: Final = 100
 PACE_LEAST: Final = 25
 PACE_MOST: Final = 400
 
@@ -35,11 +35,11 @@ GOAL_REACH: Final = 256 * UNIT
 #: A player that is barred straight ahead steps aside by at most this many tiles to get past.
 ASIDE: Final = 2
 
-#: A leg is checked in pieces of about this many columns or rows, since many are free as a whole.
-PIECE: Final = 8
+#: A leg is checked in pieces of about so many columns or rows, since many are free as a whole.
+PIECE_TILES: Final = 8
 
-#: ms: a time that no track reaches.
-NEVER: Final = 2**62
+#: A time that no track reaches.
+NEVER_MS: Final = 2**62
 
 
 class Ground(Protocol):
@@ -195,10 +195,12 @@ def next_tile_at(track: Track, after: int) -> int | None:
     at_x = _next_border(track.x, track.dx, track.duration, col, last[0])
     at_y = _next_border(track.y, track.dy, track.duration, row, last[1])
     soonest = min(at_x, at_y)
-    return None if soonest == NEVER else track.start + soonest
+    return None if soonest == NEVER_MS else track.start + soonest
 
 
-def leg(ground: Land, x: int, y: int, intent: Intent, start: int, pace: int = PACE) -> Track | None:
+def leg(
+    ground: Land, x: int, y: int, intent: Intent, start: int, pace: int = PACE_USUAL
+) -> Track | None:
     """Return the next track of a player at (x, y) with an intent, from the time `start`.
 
     It goes straight on as far as possible; if the way ahead is barred at once, it goes along the
@@ -245,16 +247,16 @@ def _part(d: int, numerator: int, denominator: int) -> int:
     return d * numerator // denominator if d >= 0 else -(-d * numerator // denominator)
 
 
-def duration(dx: int, dy: int, pace: int = PACE) -> int:
+def duration(dx: int, dy: int, pace: int = PACE_USUAL) -> int:
     """Return how many ms a displacement takes at a pace, rounded up; 0 for none.
 
     No message has a duration: the reader of a track computes it.
     """
     ax, ay = abs(dx), abs(dy)
     if ax == ay:
-        return -(-ax * 1000 // (DIAGONAL if pace == PACE else DIAGONAL * pace // PACE))
+        return -(-ax * 1000 // (DIAGONAL if pace == PACE_USUAL else DIAGONAL * pace // PACE_USUAL))
     distance = ax + ay if not ax or not ay else isqrt(ax * ax + ay * ay)
-    return -(-distance * 1000 // (SPEED if pace == PACE else SPEED * pace // PACE))
+    return -(-distance * 1000 // (SPEED if pace == PACE_USUAL else SPEED * pace // PACE_USUAL))
 
 
 def _straight(
@@ -295,7 +297,7 @@ def _first_block(
     last_col, last_row = (x + dx) // UNIT, (y + dy) // UNIT
     wide, high = abs(last_col - col), abs(last_row - row)
     # A large box is seldom free as a whole, and most of its terrain would be computed for nothing.
-    small = not wide or not high or max(wide, high) < 2 * PIECE
+    small = not wide or not high or max(wide, high) < 2 * PIECE_TILES
     if small and ground.free(col, row, last_col, last_row):
         return None
     # A track along one axis, as most are, needs no comparison of times.
@@ -304,7 +306,7 @@ def _first_block(
     if col == last_col:
         return _first_on_axis("y", row, last_row, lambda tile: ground.blocked(col, tile))
     lasts = duration(dx, dy, pace)
-    pieces = max(wide, high) // PIECE + 1
+    pieces = max(wide, high) // PIECE_TILES + 1
     for piece in range(1, pieces + 1):
         # The tile at the end of the piece is found as in Track.at.
         t = lasts * piece // pieces
@@ -364,9 +366,9 @@ def _first_block_between(
 
 
 def _next_border(at: int, d: int, lasts: int, tile: int, last: int) -> int:
-    """Return after how many ms a track leaves a column or row; NEVER if that is its `last`."""
+    """Return after how many ms a track leaves a column or row; NEVER_MS if that is its `last`."""
     passes = passing(at, d, lasts, (tile + (d > 0)) * UNIT) if tile != last else None
-    return NEVER if passes is None else passes
+    return NEVER_MS if passes is None else passes
 
 
 def _slide(ground: Land, x: int, y: int, far_x: int, far_y: int, barred: str) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from hiredis import PushNotification, ReplyError
 from flatlands.brokers.base import Counters, Message
 from flatlands.brokers.inbox import Inbox
 from flatlands.brokers.redis import wire
-from flatlands.brokers.redis.wire import HELLO, KIND, PORT, pack
+from flatlands.brokers.redis.wire import HELLO_COMMAND, REDIS_KIND, REDIS_PORT, pack
 from flatlands.brokers.stream import Endpoint, StreamBroker, StreamLink
 
 log = logging.getLogger("flatlands")
@@ -114,7 +114,7 @@ class RedisLink(StreamLink):
 
     def _ping(self, number: int) -> bytes:
         self._asking.append((None, self._sent))
-        return pack(HELLO)
+        return pack(HELLO_COMMAND)
 
     def _next_commands(self) -> bytes:
         changed, self._changed = self._changed, {}
@@ -212,4 +212,7 @@ class RedisBroker(StreamBroker):
     same over TLS; `valkey://` and `valkeys://` are aliases of the two.
     """
 
-    kind, port, tls_port, link = KIND, PORT, PORT, RedisLink
+    kind = REDIS_KIND
+    port = REDIS_PORT
+    tls_port = REDIS_PORT
+    link = RedisLink

@@ -15,13 +15,13 @@ from functools import partial
 import gevent
 from gevent.event import Event
 
-from flatlands.brokers.base import NEVER, Counters, LinkAge
+from flatlands.brokers.base import LONG_AGO, Counters, LinkAge
 from flatlands.brokers.guard import keep_running
 from flatlands.brokers.inbox import Inbox
 from flatlands.brokers.link import LinkedBroker, await_links
 from flatlands.brokers.redis import wire
 from flatlands.brokers.redis.broker import RedisLink, Words
-from flatlands.brokers.redis.wire import KIND, PORT
+from flatlands.brokers.redis.wire import REDIS_KIND, REDIS_PORT
 from flatlands.brokers.stream import CONNECT_WITHIN, Endpoint, StreamConnection, endpoints
 
 log = logging.getLogger("flatlands")
@@ -81,7 +81,7 @@ class RedisClusterBroker(LinkedBroker):
         """Open the links; wait until the cluster has answered, for CONNECT_WITHIN at most."""
         super().__init__(url)
         self._put = self._put_at_owner
-        self._seeds = endpoints(url, KIND, PORT, tls)
+        self._seeds = endpoints(url, REDIS_KIND, REDIS_PORT, tls)
         #: Channel -> its slot: the desired state.
         self._channels: dict[str, int] = {}
         self._nodes: dict[Endpoint, _ShardLink] = {}
@@ -127,7 +127,7 @@ class RedisClusterBroker(LinkedBroker):
         return owner is not None and owner.put(channel, payload)
 
     def links(self) -> list[LinkAge]:
-        nowhere = LinkAge(f"the cluster of {self._seeds[0]}", time.monotonic() - NEVER)
+        nowhere = LinkAge(f"the cluster of {self._seeds[0]}", time.monotonic() - LONG_AGO)
         return super().links() or [nowhere]
 
     def close(self) -> None:

@@ -10,19 +10,21 @@ from flatlands.brokers.stream import StreamConnection
 #: The words of a command -> its bytes. (hiredis declares its type for a single word only.)
 pack: Callable[[tuple[str | bytes, ...]], bytes] = pack_command  # type: ignore[assignment]
 
-#: What people call such a server, and its default port.
-KIND, PORT = "redis", 6379
+#: What people call such a server.
+REDIS_KIND = "redis"
+#: The default port of such a server.
+REDIS_PORT = 6379
 
 
 #: Asks who the server is. Every user may ask, also one who may not PING; and it is answered while
 #: the server cannot save, when it answers a PING with an error (MISCONF).
-HELLO = "HELLO", "3"
+HELLO_COMMAND = "HELLO", "3"
 
 #: What a replica says that it is in its answer to HELLO. KeyDB's active replicas are none.
 REPLICAS = b"replica", b"slave"
 
 #: Bytes that a reply may have: more than a cluster needs to list its slots.
-LIMIT = 1024 * 1024
+REPLY_BYTES_MOST = 1024 * 1024
 
 
 def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
@@ -37,7 +39,7 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
         while (reply := gets()) is not incomplete:
             kept = 0
             yield reply
-        if kept > LIMIT:
+        if kept > REPLY_BYTES_MOST:
             raise ConnectionError("it does not speak RESP")
 
 
@@ -59,7 +61,7 @@ def log_in(connection: StreamConnection, replies: Iterator[Any]) -> Any:
         call(connection, replies, "AUTH", username, password)
     elif password:
         call(connection, replies, "AUTH", password)
-    return call(connection, replies, *HELLO)
+    return call(connection, replies, *HELLO_COMMAND)
 
 
 def refuse_replica(hello: Any) -> None:

@@ -22,9 +22,10 @@ from flatlands.brokers.link import PROBE_EVERY, Link, LinkedBroker
 from flatlands.brokers.zeromq.pair import Pair
 from flatlands.brokers.zeromq.wire import END, MESSAGE, Addresses, addresses_of, tcp_addresses
 
-#: Seconds within which a new pair must be proven, and the first pause between its probes. Each
-#: further pause is twice as long.
-PROVE_S, PROVE_PAUSE_S = 3.0, 0.01
+#: A new pair must be proven within so long.
+PROVE_S = 3.0
+#: The first pause between the probes of a new pair. Each further pause is twice as long.
+PROVE_PAUSE_S = 0.01
 
 #: The most seconds that opening a broker waits for its first link.
 OPEN_S = 1.0

@@ -53,14 +53,16 @@ LATE_S = 2.0
 
 #: Seconds that one clock may lose against another in each second, so the quickest message does not
 #: remain the measure for ever.
-DRIFT = 0.001
+DRIFT_PER_SECOND = 0.001
 
 #: Seconds without a probe after which a broker is forgotten.
 FORGET_S = 60.0
 
-#: Milliseconds between heartbeats, and after which a subscriber that answers none is disconnected.
-#: Its machine is gone, or it reads nothing, and it costs up to SUBSCRIBER_LIMIT messages of memory.
-HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS = 1000, 3000
+#: A forwarder sends heartbeats so often.
+HEARTBEAT_MS = 1000
+#: A forwarder disconnects a subscriber that answers no heartbeat for so long: its machine is gone,
+#: or it reads nothing, and it costs up to SUBSCRIBER_LIMIT messages of memory.
+HEARTBEAT_TIMEOUT_MS = 3000
 
 #: Seconds of silence after which the kernel checks whether a publisher's machine is still there.
 KEEPALIVE_S = 60
@@ -121,7 +123,7 @@ class Relay:
             return True
         if epoch < link.epoch or offset - link.offset > LATE_S:
             return False
-        link.offset = min(offset, link.offset + DRIFT * (now - link.probed))
+        link.offset = min(offset, link.offset + DRIFT_PER_SECOND * (now - link.probed))
         link.probed = now
         return True
 

@@ -21,7 +21,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from flatlands.brokers.base import PAYLOAD_LIMIT, bare
 
-MESSAGE, PROBE, END = b"=", b"?", b"\0"
+#: The first byte of a message.
+MESSAGE = b"="
+#: The first byte of a probe.
+PROBE = b"?"
+#: The byte that ends a topic.
+END = b"\0"
 
 #: The broker's id, the number of its link, and the sender's seconds on a clock that only rises.
 TRAILER = struct.Struct("<8sId")
@@ -34,8 +39,9 @@ OVERFLOW_NUMBER = struct.Struct("<?Q")
 #: since a frame also holds the channel's name and a seal.
 FRAME_LIMIT = 2 * PAYLOAD_LIMIT
 
-#: The default ports of a forwarder.
-PULL_PORT, PUB_PORT = 5561, 5562
+# The default ports of a forwarder.
+PULL_PORT = 5561
+PUB_PORT = 5562
 
 
 class Addresses(NamedTuple):

@@ -16,7 +16,7 @@ from flatlands.server.query.tables import Row, Source, Table, items, place
 from flatlands.server.storage.boards import NAMES, board_name, read_entry
 from flatlands.server.storage.items import QUEUE, RECORDS
 from flatlands.server.storage.things import Record
-from flatlands.stores.base import BATCH_LIMIT, Item
+from flatlands.stores.base import CALL_ITEMS_MOST, Item
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT
 
@@ -96,7 +96,7 @@ def _landmarks(source: Source) -> Iterator[Row]:
 def _scores(source: Source) -> Iterator[Row]:
     players = {item.id: read_entry(item.body) for item in items(source, NAMES)}
     board, skip = board_name(GAME, BOARD), 0
-    while source.store is not None and (some := source.store.top(board, BATCH_LIMIT, skip)):
+    while source.store is not None and (some := source.store.top(board, CALL_ITEMS_MOST, skip)):
         for owner, gems in some:
             player, name = players.get(owner, (None, None))
             yield player, owner, name, gems

@@ -12,7 +12,7 @@ import msgpack
 
 from flatlands.server.game.game import Walked
 from flatlands.server.node import Node
-from flatlands.stores.base import NEVER, Item, Store
+from flatlands.stores.base import NEVER_DUE_MS, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows.
 TODAY_QUEUE: Final = "today"
@@ -99,7 +99,7 @@ class Today:
         def add(item: Item | None) -> Item | None:
             names = _merged(_read(item), new, self._loop.now())
             body = msgpack.packb([(id, *rest) for id, rest in names.items()])
-            return Item(TODAY_ITEM, NEVER, TODAY_ITEM, body) if new else None
+            return Item(TODAY_ITEM, NEVER_DUE_MS, TODAY_ITEM, body) if new else None
 
         return _read(store.change(self._queue, TODAY_ITEM, add))
 

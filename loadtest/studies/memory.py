@@ -32,7 +32,7 @@ from flatlands.world.batches import Content
 from flatlands.world.events import ENTER, EnterEvent
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
-from flatlands.world.track import PACE
+from flatlands.world.track import PACE_USUAL
 
 #: How many there are of each kind, how many players and connections are in one square, and how many
 #: squares around these the screens may reach.
@@ -142,7 +142,7 @@ class _Growth:
         """Yield what another node publishes: the players of one square after the other."""
         node, now, middle = self._node, self._loop.now(), self._node.grid.span // 2
         for number, square in enumerate(dict.fromkeys(self._inside), 1):
-            stand = middle, middle, 0, 0, 0, 0, PACE, []
+            stand = middle, middle, 0, 0, 0, 0, PACE_USUAL, []
             events: list[Any] = [
                 EnterEvent(ENTER, FIRST + turn, 1, 0, f"other {turn}", False, turn, *stand)
                 for turn, at in enumerate(self._inside)

@@ -30,7 +30,7 @@ from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.studies import memory
 from flatlands.loadtest.studies.study import Column, Measure, Study
 from flatlands.server.players.residents import ID_MOST
-from flatlands.stores.base import BATCH_LIMIT, NEVER, Item, Store, StoreError
+from flatlands.stores.base import CALL_ITEMS_MOST, NEVER_DUE_MS, Item, Store, StoreError
 from flatlands.stores.registry import open_store
 from flatlands.world.events import Player
 from flatlands.world.grid import Grid
@@ -95,9 +95,9 @@ def made(number: int) -> list[Row]:
 
 
 def _batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    for start in range(0, len(rows), BATCH_LIMIT):
+    for start in range(0, len(rows), CALL_ITEMS_MOST):
         signals.check()
-        yield rows[start : start + BATCH_LIMIT]
+        yield rows[start : start + CALL_ITEMS_MOST]
 
 
 def _spent(put: Callable[[Sequence[Row]], object], rows: Sequence[Row]) -> float:
@@ -154,7 +154,7 @@ def _in_store(store: Store, rows: Sequence[Row], ready: Callable[[], object]) ->
         store.put(
             KEY,
             [
-                Item(str(row.id), NEVER, f"{row.x // SPAN}:{row.y // SPAN}", row.rest)
+                Item(str(row.id), NEVER_DUE_MS, f"{row.x // SPAN}:{row.y // SPAN}", row.rest)
                 for row in some
             ],
         )

@@ -29,7 +29,7 @@ from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.options import amount, option
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.studies.study import Column, Measure, Study
-from flatlands.stores.base import BATCH_LIMIT, Item, Score, Store, StoreError
+from flatlands.stores.base import CALL_ITEMS_MOST, Item, Score, Store, StoreError
 from flatlands.stores.registry import open_store
 
 CALLERS = (1, 10, 100)
@@ -220,8 +220,8 @@ def _store(server: str, of: Callable[[Store], Call]) -> Iterator[Ready]:
             url = f"{server}{folder}/store.db"
         store = open_store(url, "uniform")
         stack.callback(store.close)
-        for start in range(0, FILLED, BATCH_LIMIT):
-            store.put(QUEUE, [_item(number) for number in range(start, start + BATCH_LIMIT)])
+        for start in range(0, FILLED, CALL_ITEMS_MOST):
+            store.put(QUEUE, [_item(number) for number in range(start, start + CALL_ITEMS_MOST)])
         call = of(store)
         yield lambda callers: [call] * callers
 

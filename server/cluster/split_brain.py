@@ -13,7 +13,7 @@ from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.peers import Peers, silent
 from flatlands.server.storage.client import StoreClient
-from flatlands.stores.base import NEVER, Item, Store
+from flatlands.stores.base import NEVER_DUE_MS, Item, Store
 
 #: The name of the queue in the store begins with QUEUE, and those of the game and of the ground
 #: follow: nodes of other games do not count. It has one item, which is a group, with MOST ids
@@ -66,7 +66,7 @@ class SplitBrainDetector:
             nonlocal ids
             ids = [] if item is None else msgpack.unpackb(item.body)
             others = [id for id in ids if id != self._id]
-            return Item(ITEM, NEVER, ITEM, msgpack.packb([self._id, *others][:MOST]))
+            return Item(ITEM, NEVER_DUE_MS, ITEM, msgpack.packb([self._id, *others][:MOST]))
 
         store.change(self._queue, ITEM, add)
         return ids[: ids.index(self._id)] if self._id in ids else ids

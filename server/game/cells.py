@@ -19,13 +19,13 @@ from typing import Any, Final
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.storage.rows import NOBODY, VALUES, Put, Rows, Write
 from flatlands.server.storage.things import FAR, check_tile
-from flatlands.stores.base import BATCH_LIMIT, NEVER, Store
+from flatlands.stores.base import CALL_ITEMS_MOST, NEVER_DUE_MS, Store
 from flatlands.world.grid import Rect, Square
 from flatlands.world.tiles import (
-    LAST,
     NODE_BITS,
+    RULE_LAST,
+    RULE_SUM,
     RULES,
-    SUM,
     WRITE,
     Tiles,
     counts,
@@ -107,8 +107,8 @@ class Cells:
         _check(merge, persist, [most, 1 if per_owner is None else per_owner], forget)
         if solid is not None and not (type(solid) is int and 0 < solid < VALUES):
             raise ValueError(f"values are solid from 1 to 255 on, and not from {solid!r} on")
-        rule, ms = RULES.index(merge), NEVER if forget is None else round(forget * 1000)
-        self.declared = Declared(rule, persist, most, per_owner, ms, solid)
+        rule, ms = RULES.index(merge), NEVER_DUE_MS if forget is None else round(forget * 1000)
+        self.declared = Declared(rule, kept, most, per_owner, ms, solid)
 
     def of(self, node: Any, name: str) -> "Cells":
         """Return this layer at a node, as its next one; `name` is its name in the store."""
@@ -124,7 +124,7 @@ class Cells:
 
     def write(self, tiles: Tile | Iterable[Tile], value: int, who: bytes = NOBODY) -> None:
         """Write as `cells[tiles] = value` does, in the name of a person: see Me.write."""
-        least = 1 - VALUES if self.declared.rule == SUM else 0
+        least = 1 - VALUES if self.declared.rule == RULE_SUM else 0
         if type(value) is not int or not least <= value < VALUES:
             raise ValueError(f"a cell has a whole number from 0 to 255, and not {value!r}")
         places = self._places([tiles] if isinstance(tiles, tuple) else list(tiles))
@@ -160,7 +160,7 @@ class Cells:
         again: dict[int, list[int]] = {}
         for place, value in enumerate(known.values):
             if value and known.stamps[place] >> NODE_BITS < old:
-                again.setdefault(0 if layer.rule == SUM else value, []).append(place)
+                again.setdefault(0 if layer.rule == RULE_SUM else value, []).append(place)
         for value, places in again.items():
             layer.write(square, places, value)
 
@@ -218,7 +218,7 @@ def _check_forget(persist: bool | str, forget: float | None) -> None:
 @dataclass(frozen=True)
 class Declared:
     """What a game has declared of a layer: see Cells. `rule` is the number of one of RULES, and
-    `forget` is in ms, NEVER if nothing is forgotten."""
+    `forget` is in ms, NEVER_DUE_MS if nothing is forgotten."""
 
     rule: int
     persist: bool | str
@@ -251,7 +251,7 @@ class CellLayer:
         self.declared, self.name = declared, name
         self.rule, self.persist = declared.rule, declared.persist
         #: Whether a later write to a tile takes the place of one that is still to be published.
-        self._replaces = self.rule in (LAST, SUM)
+        self._replaces = self.rule in (RULE_LAST, RULE_SUM)
         self._node, self.loop, self.side = node, node.loop, node.grid.side
         self._replicas, self.store_client = node.replicas, node.store_client
         queue = f"{QUEUE} {name} {node.channels.ground}"
@@ -265,7 +265,7 @@ class CellLayer:
         self._own: dict[Square, _Own] = {}
         #: The node time, in ms, of the oldest write that the store may not have, among those that
         #: wait and among those that it is given now.
-        self._oldest = self._giving = NEVER
+        self._oldest = self._giving = NEVER_DUE_MS
         self._gives = False
         #: How many tiles have which value, and how many each person has; where people have written
         #: here since this was last asked, and just before that; on how many tiles that is at most
@@ -282,7 +282,7 @@ class CellLayer:
         self._keep_every = KEEP_EVERY if self.persist is True else KEEP_FIRST_EVERY
         self._keep_at = self.loop.timer(self.keep)
         self.loop.every(COUNT_EVERY, self.keep)
-        if self.declared.forget < NEVER:
+        if self.declared.forget < NEVER_DUE_MS:
             self.loop.every(min(self.declared.forget // 20, FADE_EVERY), self._fade)
         if self.persist:
             self.loop.every(SWEEP_EVERY, self._sweep, random.randrange(SWEEP_EVERY))
@@ -348,7 +348,7 @@ class CellLayer:
         # Mostly all tiles get the same stamp and the same value.
         fresh = next_stamp(now, id, after)
         first = fresh >> NODE_BITS << NODE_BITS
-        is_plain = self.rule == LAST or (self.rule == SUM and lasts)
+        is_plain = self.rule == RULE_LAST or (self.rule == RULE_SUM and lasts)
         told: list[tuple[int, int, int]] = []
         for place in places:
             at, mine_at = fresh, own.get(place, _NOTHING)[2]
@@ -372,7 +372,7 @@ class CellLayer:
             there = known_at = 0
         if known is not None and known.stamps[place] >= known_at:
             there, known_at = known.get(place)
-        if self.rule == SUM:
+        if self.rule == RULE_SUM:
             return min(max(there + value, 0), VALUES - 1)
         counted = not known_at or counts(self.rule, (value, at), (there, known_at))
         return value if counted else None
@@ -515,7 +515,7 @@ class CellLayer:
             self._count_at = now + COUNT_EVERY
             self._asked, self._since = self._since, {}
         oldest, put, new = self._oldest, Put(), self._new
-        self._gives, self._giving, self._oldest = True, oldest, NEVER
+        self._gives, self._giving, self._oldest = True, oldest, NEVER_DUE_MS
 
         def question(store: Store) -> Any:
             self.rows.give(store, given, put, now)
@@ -526,7 +526,7 @@ class CellLayer:
             return self.rows.values(store), owners
 
         def tell() -> None:
-            self._gives, self._giving = False, NEVER
+            self._gives, self._giving = False, NEVER_DUE_MS
             if self._written:
                 self._keep_at.set(self.loop.now() + self._keep_every)
             if self.persist == "write-through":
@@ -579,7 +579,7 @@ def _add(rule: int, waiting: dict[int, Write], place: int, write: Write) -> None
     if before is not None:
         value, at, who, _ = write
         after = before.after if before.who == who else before.value
-        if rule == SUM:
+        if rule == RULE_SUM:
             value += before.value
         elif not counts(rule, (value, at), (before.value, before.at)):
             return
@@ -612,7 +612,7 @@ def squares_of(tiles: int, side: int) -> int:
 def wipe(layer: CellLayer, square: Square) -> None:
     """Write 0 on all tiles of a square that have another value. It waits for the store. Raises
     StoreUnavailable."""
-    if layer.rule not in (LAST, SUM):
+    if layer.rule not in (RULE_LAST, RULE_SUM):
         return
     writes = b""
     if layer.store is not None:
@@ -621,7 +621,7 @@ def wipe(layer: CellLayer, square: Square) -> None:
     wiped: dict[int, list[int]] = {}
     for place, value in enumerate(there.values):
         if value:
-            wiped.setdefault(-value if layer.rule == SUM else 0, []).append(place)
+            wiped.setdefault(-value if layer.rule == RULE_SUM else 0, []).append(place)
     for value, places in wiped.items():
         layer.write(square, places, value, after=max(there.stamps[place] for place in places))
 
@@ -655,7 +655,7 @@ def undo(layer: CellLayer, who: str, squares: Rect) -> int:
 
 def _undoable(layer: CellLayer, squares: Rect) -> Iterator[list[Square]]:
     """Yield some squares, a few at a time, if the values from before a person came are known."""
-    if layer.rule in (LAST, SUM) and layer.store is not None:
+    if layer.rule in (RULE_LAST, RULE_SUM) and layer.store is not None:
         left = iter(squares.squares())
-        while some := list(islice(left, min(squares_of(UNDONE, layer.side), BATCH_LIMIT))):
+        while some := list(islice(left, min(squares_of(UNDONE, layer.side), CALL_ITEMS_MOST))):
             yield some

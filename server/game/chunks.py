@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from flatlands.brokers.base import short_hash
 from flatlands.brokers.guard import LogLimit
 from flatlands.world.recent import Recent
-from flatlands.world.terrain import LIMIT
+from flatlands.world.terrain import GROUND_LIMIT
 
 log = logging.getLogger("flatlands")
 
@@ -68,7 +68,7 @@ class Chunks:
     def piece(self, column: int, row: int) -> bytes:
         """Return the values of a piece's tiles, row after row, to be shown. Raises Failed, and
         ValueError if there is no ground so far away."""
-        if not max(abs(column), abs(row)) <= LIMIT // PIECE:
+        if not max(abs(column), abs(row)) <= GROUND_LIMIT // PIECE:
             raise ValueError("there is no ground so far away")
         return self._shown[column, row]
 

@@ -22,7 +22,7 @@ from flatlands.server.storage.reach import reaches
 from flatlands.server.storage.things import Event, Record, Thing, allowed, fields_of, middle_of
 from flatlands.stores.base import Rank
 from flatlands.world.grid import Square
-from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Tile, Track, tile_at
+from flatlands.world.track import PACE_LEAST, PACE_MOST, PACE_USUAL, UNIT, Tile, Track, tile_at
 
 #: The most characters in all texts of a player's fields, since each enter event carries them.
 TEXT_MOST = 40
@@ -273,11 +273,11 @@ class Me(Known):
         of the event loop on: for `lasts` seconds, or until the next call if that is None. Everybody
         sees it. Raises PlayerGone, and ValueError."""
         self._check()
-        if not (isinstance(pace, int | float) and PACE_LEAST <= pace * PACE <= PACE_MOST):
+        if not (isinstance(pace, int | float) and PACE_LEAST <= pace * PACE_USUAL <= PACE_MOST):
             raise ValueError(f"a pace is a number from 0.25 to 4, and not {pace!r}")
         if lasts is not None and not (isinstance(lasts, int | float) and 0 < lasts <= 10**9):
             raise ValueError(f"a pace cannot last for {lasts!r} seconds")
-        node, percent = self._node, round(pace * PACE)
+        node, percent = self._node, round(pace * PACE_USUAL)
         ms = 0 if lasts is None else max(round(lasts * 1000), 1)
 
         def go() -> None:

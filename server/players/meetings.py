@@ -15,7 +15,7 @@ from flatlands.server.squares.subscription import Subscription
 from flatlands.world.contact import first_contact
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
-from flatlands.world.track import PACE, SPEED, UNIT
+from flatlands.world.track import PACE_USUAL, SPEED, UNIT
 
 #: ms between two looks, and how many pairs may be compared in one: with n times as many, the next
 #: look comes n times as late.
@@ -71,7 +71,7 @@ class Meetings:
             return
         # How far any of them can have come since the last look.
         step = SPEED * max(player.pace for player in players.values()) * (now - since)
-        far = self._reach + APART + 2 * step // (1000 * PACE)
+        far = self._reach + APART + 2 * step // (1000 * PACE_USUAL)
         cells: _Cells = {}
         for player in players.values():
             x, y = player.track.at(now)

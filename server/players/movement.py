@@ -18,7 +18,7 @@ from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.replicas import Replicas
 from flatlands.world.grid import Grid, Rect, Viewport
-from flatlands.world.track import PACE, UNIT, Goal, Heading, Intent, Land, Track, leg, stand
+from flatlands.world.track import PACE_USUAL, UNIT, Goal, Heading, Intent, Land, Track, leg, stand
 
 #: An intent takes effect at most this many ms in the past, however old it says it is.
 INTENT_AGE: Final = 200
@@ -73,7 +73,7 @@ class Movement:
         self._replicas = replicas
         self._changes = TimerQueue(loop, self._change_due, TOGETHER)
         self._signs = TimerQueue(loop, self._look_for_signs)
-        self._paces = TimerQueue(loop, lambda resident, _due: self.pace(resident, PACE, 0))
+        self._paces = TimerQueue(loop, lambda resident, _due: self.pace(resident, PACE_USUAL, 0))
         #: What notices when players come to other tiles, if the game wants to know.
         self.steps: Steps | None = None
         #: What notices when they come near things, if the game wants to know.

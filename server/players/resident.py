@@ -8,7 +8,7 @@ from flatlands.server.players.recording import Point
 from flatlands.server.squares.hub import Screen
 from flatlands.world.events import Player
 from flatlands.world.grid import Rect, Square, Viewport
-from flatlands.world.track import PACE, Intent, Track
+from flatlands.world.track import PACE_USUAL, Intent, Track
 
 #: A seq is the player's incarnation x INCARNATION + its number of events in that incarnation. One
 #: comparison therefore tells which of two events is newer.
@@ -45,7 +45,7 @@ class State(NamedTuple):
     moved: int
     ack: int = 0
     look: int = 0
-    pace: int = PACE
+    pace: int = PACE_USUAL
     pace_until: int = 0
     values: Sequence[Any] = ()
     intent: Intent = None

@@ -26,7 +26,7 @@ from flatlands.server.players.spots import Place
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
-from flatlands.world.track import PACE, Goal, Heading, Intent, Track
+from flatlands.world.track import PACE_USUAL, Goal, Heading, Intent, Track
 
 #: ms that a takeover waits for an answer. After that no other node has the player.
 ANSWER_WITHIN = 300
@@ -57,7 +57,7 @@ class Elsewhere(NamedTuple):
     name: str
     seq: int
     place: Place
-    pace: int = PACE
+    pace: int = PACE_USUAL
     lasts: int = 0
     values: Sequence[Any] = ()
     recorded: Sequence[int] = ()
@@ -220,7 +220,7 @@ class Takeovers:
             self.hand_over(resident, node)
         elif id in self._residents.left:
             seq, (x, y) = self._residents.left[id]
-            left = self._node, id, node, "", seq, x, y, PACE, 0, (), (), 0, ()
+            left = self._node, id, node, "", seq, x, y, PACE_USUAL, 0, (), (), 0, ()
             self._bus.to_node(node, peer_protocol.handover(*left))
 
     def handed_over(

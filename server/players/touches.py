@@ -15,7 +15,7 @@ from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.subscription import Subscription
 from flatlands.world.grid import Grid, Rect, Square
 from flatlands.world.things import Thing
-from flatlands.world.track import NEVER, UNIT, Track
+from flatlands.world.track import NEVER_MS, UNIT, Track
 
 #: A player has gone away from a thing once it is this many units farther away than its reach. An
 #: intent may be late, and lead a player back by a tile.
@@ -125,7 +125,7 @@ class Touches:
         x, y = track.at(since)
         dx, dy = track.x + track.dx - x, track.y + track.dy - y
         lasts = max(track.end - since, 0)
-        soonest = NEVER
+        soonest = NEVER_MS
         near: list[_Near] = []
         touched = self._touched.pop(resident, None)
         still: dict[str, int] | None = None
@@ -141,7 +141,7 @@ class Touches:
             ms = _comes_within(away_x, away_y, dx, dy, lasts, reach)
             if ms < soonest:
                 soonest, near = ms, []
-            if ms == soonest < NEVER:
+            if ms == soonest < NEVER_MS:
                 near.append(one)
         if still is not None:
             self._touched[resident] = still
@@ -222,7 +222,7 @@ def _is_within(x: int, y: int, reach: int) -> bool:
 
 def _comes_within(x: int, y: int, dx: int, dy: int, lasts: int, reach: int) -> int:
     """Return after how many ms a player at (x, y) that goes (dx, dy) units in `lasts` ms is within
-    `reach` units of (0, 0); NEVER if it never is.
+    `reach` units of (0, 0); NEVER_MS if it never is.
 
     Its distance d is that of a straight line: d^2 = (x + dx s)^2 + (y + dy s)^2, for s from 0 to 1,
     and the smaller root of d^2 = reach^2 is when it comes.
@@ -232,10 +232,10 @@ def _comes_within(x: int, y: int, dx: int, dy: int, lasts: int, reach: int) -> i
         return 0
     b = x * dx + y * dy
     if b >= 0:
-        return NEVER
+        return NEVER_MS
     a = dx * dx + dy * dy
     inside = b * b - a * c
     if inside < 0:
-        return NEVER
+        return NEVER_MS
     part = (-b - sqrt(inside)) / a
-    return ceil(part * lasts) if part <= 1 else NEVER
+    return ceil(part * lasts) if part <= 1 else NEVER_MS

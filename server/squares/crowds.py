@@ -16,7 +16,7 @@ from flatlands.server.squares.hub import Told
 from flatlands.world.batches import FOLLOWED, RECORD, Content, Corner
 from flatlands.world.events import Event, Player
 from flatlands.world.replica import Moved, Replica
-from flatlands.world.sketches import MARK, RISES, join, sketch
+from flatlands.world.sketches import LOW_BITS, RISE_MOST, join, sketch
 
 #: A square is a crowd once it has CROWD_FROM players, until it has fewer than CROWD_UNTIL x as
 #: many.
@@ -85,7 +85,7 @@ class Crowd:
             seq, ack = before.pop(id)
             player = replica.players[id]
             rough = None
-            if player.seq - seq <= RISES and 0 <= player.ack - ack <= MARK:
+            if player.seq - seq <= RISE_MOST and 0 <= player.ack - ack <= LOW_BITS:
                 rough = sketch(player, self._square, self._span, now)
             if rough is None:
                 exact.setdefault(player.node, []).append((player, seq))

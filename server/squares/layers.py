@@ -18,12 +18,12 @@ from flatlands.server.net.frames import frame
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.peers import Peers
-from flatlands.world.batches import WRITES
+from flatlands.world.batches import WRITES_MOST
 from flatlands.world.grid import Square
 from flatlands.world.tiles import AHEAD, WRITE, Tiles, between, fit
 
 #: Bytes of the writes in one message.
-PAGE: Final = WRITES * WRITE.size
+PAGE: Final = WRITES_MOST * WRITE.size
 
 #: What was heard is looked at after this many ms: most of it is in the store by then.
 LOOK_AFTER: Final = 2000

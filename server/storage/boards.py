@@ -13,7 +13,7 @@ from gevent.lock import BoundedSemaphore
 
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.client import StoreClient
-from flatlands.stores.base import NEVER, Item, Rank, Score, Store
+from flatlands.stores.base import NEVER_DUE_MS, Item, Rank, Score, Store
 
 #: The name of the queue in the store that has the players' names.
 NAMES: Final = "name"
@@ -58,7 +58,7 @@ class Boards:
 
     def entry(self, owner: str, player: int, name: str) -> tuple[str, Item]:
         """Return what is put beside a player's points, as (queue, item): its id and name."""
-        return NAMES, Item(owner, NEVER, owner, msgpack.packb([player, name]))
+        return NAMES, Item(owner, NEVER_DUE_MS, owner, msgpack.packb([player, name]))
 
     def rank(self, board: str, owner: str) -> Rank:
         """Return the place of an owner on a board; all its numbers are 0 for one who has no points.

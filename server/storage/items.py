@@ -25,7 +25,7 @@ from flatlands.server.storage.boards import NO_NAME
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
 from flatlands.server.storage.reach import name_of, square_of
 from flatlands.server.storage.things import Record, Thing, declare, of_row, read, stored
-from flatlands.stores.base import NEVER, Item, Score, Store
+from flatlands.stores.base import NEVER_DUE_MS, Item, Score, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.track import UNIT, Tile
 
@@ -136,7 +136,7 @@ class Items:
         if isinstance(one, Thing) and one.after:
             return queue, Item(one.id, one.after, "", self.pack(one, waits=True))
         lasts = type(one).lasts
-        delay = NEVER if lasts is None else round(lasts * 1000)
+        delay = NEVER_DUE_MS if lasts is None else round(lasts * 1000)
         return queue, Item(one.id, delay, group, self.pack(one))
 
     def pack(self, one: Thing | Record, waits: bool = False) -> bytes:

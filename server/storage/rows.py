@@ -12,9 +12,9 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from flatlands.server.storage.reach import name_of, square_of
-from flatlands.stores.base import BATCH_LIMIT, NEVER, Item, Score, Store, Swap
+from flatlands.stores.base import CALL_ITEMS_MOST, NEVER_DUE_MS, Item, Score, Store, Swap
 from flatlands.world.grid import Square
-from flatlands.world.tiles import AHEAD, NODE_BITS, SUM, counts, next_stamp, pack
+from flatlands.world.tiles import AHEAD, NODE_BITS, RULE_SUM, counts, next_stamp, pack
 
 #: A tile in a row, which has them in order: the number of the tile in its square, row by row; the
 #: value; the stamp; the value before its writer's first; and who that is.
@@ -141,8 +141,8 @@ class _Row:
 
     def fade(self, valid: Valid, forget: int, now: int) -> int:
         """Forget what is not valid, and what has been 0 for long; return in how many ms something
-        is to be forgotten next, or NEVER."""
-        kept, due = bytearray(), NEVER
+        is to be forgotten next, or NEVER_DUE_MS."""
+        kept, due = bytearray(), NEVER_DUE_MS
         for tile in _tiles(self.body):
             until = (tile.at >> NODE_BITS) + (forget if tile.value else min(forget, ZERO_FOR))
             if valid.first <= tile.at < valid.last and until > now:
@@ -187,13 +187,13 @@ class Rows:
         return found
 
     def read(self, store: Store, squares: Sequence[Square]) -> Iterator[tuple[Square, Kept]]:
-        """Yield the tiles that the store has in some squares, BATCH_LIMIT at most."""
+        """Yield the tiles that the store has in some squares, CALL_ITEMS_MOST at most."""
         for item in store.group(self.queue, *map(name_of, squares)):
             yield from ((square_of(item.group), tile) for tile in _tiles(item.body))
 
     def writers(self, store: Store, squares: Sequence[Square]) -> Counter[str]:
-        """Return how many tiles of some squares, BATCH_LIMIT at most, each person was the last to
-        change."""
+        """Return how many tiles of some squares, CALL_ITEMS_MOST at most, each person was the last
+        to change."""
         tiles = [tile for _, tile in self.read(store, squares)]
         return Counter(t.who.hex() for t in tiles if t.is_changed and t.who != NOBODY)
 
@@ -223,7 +223,7 @@ class Rows:
                         del writes[square][place]
 
     def take_back(self, store: Store, who: bytes, squares: Sequence[Square], now: int) -> Put:
-        """Give all tiles of some squares, BATCH_LIMIT at most, on which a person wrote last the
+        """Give all tiles of some squares, CALL_ITEMS_MOST at most, on which a person wrote last the
         values from before that person came; return these, and their stamps."""
         back: Put = {}
         names = list(map(name_of, squares))
@@ -270,7 +270,7 @@ class Rows:
         """Return on how many tiles each person has written last, if on at least `least`."""
         found: dict[bytes, int] = {}
         skip = 0
-        while self._owners and (top := store.top(self._owners, BATCH_LIMIT, skip)):
+        while self._owners and (top := store.top(self._owners, CALL_ITEMS_MOST, skip)):
             found.update((bytes.fromhex(who), number) for who, number in top if number >= least)
             if top[-1][1] < least:
                 break
@@ -284,8 +284,8 @@ class Rows:
         if self._owners:
             people = [(who, n) for who, n in row.owners.items() if n and who != NOBODY]
             scores += [Score(self._owners, who.hex(), n) for who, n in people]
-        before, delay = (None, NEVER) if item is None else (item.body, item.delay)
-        delay = min(delay, self._forget, ZERO_FOR if row.zeroed else NEVER)
+        before, delay = (None, NEVER_DUE_MS) if item is None else (item.body, item.delay)
+        delay = min(delay, self._forget, ZERO_FOR if row.zeroed else NEVER_DUE_MS)
         return Swap(before, Item(id, delay, group, bytes(row.body)), scores)
 
 
@@ -302,13 +302,13 @@ def _written(rule: int, tile: Kept, write: Write) -> Kept | None:
     """Return a tile after a write; None if the write does not count there."""
     place, old, known, before, who = tile
     value, at = write.value, write.at
-    if rule == SUM:
+    if rule == RULE_SUM:
         value, at = _sum(old, value), _after(at, known)
     elif (value, at) != (old, known) and not counts(rule, (value, at), (old, known)):
         return None
     if value != old:
         if write.after is not None:
-            before = _sum(old, write.after) if rule == SUM else write.after
+            before = _sum(old, write.after) if rule == RULE_SUM else write.after
         elif write.who != who:
             before = old
         who = write.who

@@ -16,7 +16,7 @@ import msgpack
 from flatlands.server.messages.table import Field
 from flatlands.server.storage.client import StoreUnavailable
 from flatlands.server.storage.things import Record, Thing
-from flatlands.stores.base import BODY_LIMIT, NEVER, Item, Store, StoreError
+from flatlands.stores.base import BODY_BYTES_MOST, NEVER_DUE_MS, Item, Store, StoreError
 
 #: The group of the items, one for each kind, that have its versions.
 _GROUP: Final = "fields"
@@ -95,10 +95,10 @@ def _note(store: Store, queue: str, kind: _Kind, least: int) -> int:
         versions.append(own)
         number = max(first + len(versions) - 1, least)
         first = number - len(versions) + 1
-        while len(body := msgpack.packb([first, versions])) > BODY_LIMIT:
+        while len(body := msgpack.packb([first, versions])) > BODY_BYTES_MOST:
             first += 1
             del versions[0]
-        return Item(kind.__name__, NEVER, _GROUP, body)
+        return Item(kind.__name__, NEVER_DUE_MS, _GROUP, body)
 
     store.change(queue, kind.__name__, noted, _GROUP)
     return number

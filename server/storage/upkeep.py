@@ -17,7 +17,7 @@ from flatlands.server.squares.replicas import Replicas
 from flatlands.server.storage.items import LOOK_AFTER, OF, Items
 from flatlands.server.storage.reach import name_of
 from flatlands.server.storage.things import Thing
-from flatlands.stores.base import BATCH_LIMIT, Claimed, Item, Store
+from flatlands.stores.base import CALL_ITEMS_MOST, Claimed, Item, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import CELL
 from flatlands.world.track import Tile
@@ -64,7 +64,9 @@ class Upkeep:
         if self._plant is not None:
             cells = {cell for square in squares for cell in self._cells(square)}
             seeds = [Item(f"{i}:{j}", 0, "", b"") for i, j in cells]
-            parts = [seeds[at : at + BATCH_LIMIT] for at in range(0, len(seeds), BATCH_LIMIT)]
+            parts = [
+                seeds[at : at + CALL_ITEMS_MOST] for at in range(0, len(seeds), CALL_ITEMS_MOST)
+            ]
             if sum(store.put(self._queue, part) for part in parts):
                 self._growing.set(self._loop.now())
         yield from self._items.fetch(store, squares)
@@ -81,7 +83,7 @@ class Upkeep:
         """Remove records that are over, some time later."""
 
         def question(store: Store) -> None:
-            over = store.claim(queue, BATCH_LIMIT, LEASE)
+            over = store.claim(queue, CALL_ITEMS_MOST, LEASE)
             store.done(queue, [one.id for one in over])
 
         self._items.ask(question, _nothing)

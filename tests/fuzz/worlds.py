@@ -43,8 +43,7 @@ from flatlands.stores.registry import open_store
 from flatlands.testkit.client import Client
 from flatlands.testkit.network import FakeLink
 from flatlands.world.batches import RECORD, WIDE
-from flatlands.world.events import ENTER, GONE, LEAVE
-from flatlands.world.events import SAY as SAID
+from flatlands.world.events import ENTER, GONE, LEAVE, SAID
 from flatlands.world.tiles import NODE_BITS
 from flatlands.world.tiles import WRITE as WRITTEN
 from flatlands.world.track import REACH, SPEED, UNIT

@@ -21,10 +21,10 @@ from flatlands.world.batches import Batch, Corner
 from flatlands.world.events import Player
 from flatlands.world.tiles import (
     AHEAD,
-    FIRST,
-    LAST,
-    MOST,
     NODE_BITS,
+    RULE_FIRST,
+    RULE_LAST,
+    RULE_MOST,
     RULES,
     WRITE,
     Tiles,
@@ -455,7 +455,7 @@ def test_cells_that_are_declared_wrongly_are_refused_with_a_sentence(wrong, said
         Cells(**wrong)
 
 
-@pytest.mark.parametrize("rule", [LAST, FIRST, MOST], ids=RULES[:3])
+@pytest.mark.parametrize("rule", [RULE_LAST, RULE_FIRST, RULE_MOST], ids=RULES[:3])
 def test_writes_in_any_order_and_any_number_end_with_the_same_tiles(rule):
     chance = random.Random(rule)
     writes = [
@@ -479,7 +479,11 @@ def test_writes_in_any_order_and_any_number_end_with_the_same_tiles(rule):
         ends.add(bytes(tiles.values))
     assert len(ends) == 1
     of = [[WRITE.unpack(write)[1:] for write in writes if write[0] == n] for n in range(4)]
-    count = {LAST: lambda w: w[::-1], FIRST: lambda w: (-w[1], -w[0]), MOST: lambda w: w[0]}[rule]
+    count = {
+        RULE_LAST: lambda w: w[::-1],
+        RULE_FIRST: lambda w: (-w[1], -w[0]),
+        RULE_MOST: lambda w: w[0],
+    }[rule]
     [values] = ends
     assert list(values) == [max(some, key=count)[0] for some in of]
 

@@ -11,7 +11,7 @@ from flatlands.brokers.redis.cluster import slot_of
 from flatlands.server.app import DRAINED
 from flatlands.server.messages.channels import WORLD, Channels
 from flatlands.server.squares.peers import DEAF, OTHER_BROKERS, UNREADABLE
-from flatlands.stores.base import NEVER, Item
+from flatlands.stores.base import NEVER_DUE_MS, Item
 from flatlands.stores.registry import open_store
 from tests.brokers import redis_servers
 from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
@@ -218,7 +218,7 @@ def test_a_world_that_is_restarted_with_another_broker_has_lost_nobody(redis, tm
     # An earlier version, whose worlds changed brokers while they served, has left such an order.
     order = msgpack.packb([7, url_of(redis), "redis://127.0.0.1:1", [], True])
     with closing(open_store(url, WORLD)) as store:
-        store.put("broker", [Item("order", NEVER, "order", order)])
+        store.put("broker", [Item("order", NEVER_DUE_MS, "order", order)])
     options = "--store", url, "--broker"
     with starting(*options, url_of(redis), count=2, SECRET_KEY="one") as servers:
         ready(*servers)

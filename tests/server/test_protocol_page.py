@@ -163,11 +163,13 @@ def test_kinds_have_one_number_on_the_page_on_the_server_in_the_browser_and_in_t
     browser = {name: int(value) for name, value in re.findall(r"([A-Z_]+) = (\d+)", script)}
     module, before = (events, "EVENT_") if number == 4 else (protocol, "")
     for kind, name, *_ in table(number):
-        name = name.upper()
+        in_browser = before + name.upper()
+        # In Python only a message is called SAY.
+        name = {"EVENT_SAY": "SAID"}.get(in_browser, name.upper())
         here = getattr(module, name)
         # The swarm has its own protocol module, with what bots say and need.
-        swarm = getattr(wire, {"EVENT_SAY": "SAID"}.get(before + name, name), here)
-        assert int(kind) == here == browser[before + name] == swarm, name
+        swarm = getattr(wire, name, here)
+        assert int(kind) == here == browser[in_browser] == swarm, name
 
 
 def seconds(ms):
@@ -184,8 +186,9 @@ NUMBERS = {
     "protocol": [
         f"some {crowds.CROWD_FROM} players",
         f"at most {crowds.SKETCH_RATE // 1000} KB of them a second",
-        f"adds more than {sketches.RISES},",
-        f"{sketches.NEAR} + (|sx| - {sketches.NEAR}) × {sketches.COARSE}) × {sketches.STEP}",
+        f"adds more than {sketches.RISE_MOST},",
+        f"{sketches.NEAR_STEPS} + (|sx| - {sketches.NEAR_STEPS}) × {sketches.COARSE_STEPS})"
+        f" × {sketches.STEP_UNITS}",
         f"lagged for {from_to(session.STUCK_AFTER // 1000)}",
         f"is silent for {from_to(app.PING_AFTER)}",
         f"stays silent for {from_to(app.DEAD_AFTER)}",

@@ -7,7 +7,7 @@ import pytest
 from flatlands.server.game.cells import QUEUE
 from flatlands.server.game.games import DEFAULT
 from flatlands.server.storage.lease import QUEUE as LEASE
-from flatlands.stores.base import NEVER, Item
+from flatlands.stores.base import NEVER_DUE_MS, Item
 from flatlands.stores.registry import open_store
 from tests.inside import inside
 from tests.processes import python, serving
@@ -24,7 +24,7 @@ def keeps(path, *queues):
     """Put an item into some queues of a file."""
     with closing(open_store(f"sqlite:///{path}", "flatlands")) as store:
         for queue in queues:
-            store.put(queue, [Item("id", NEVER, "", b"")])
+            store.put(queue, [Item("id", NEVER_DUE_MS, "", b"")])
 
 
 def test_games_that_are_served_from_one_folder_have_a_file_each(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from flatlands import Game as Engine
 from flatlands import Part, Refused, Thing, action, flag, number, plain, text
 from flatlands.server.game.play import Play
-from flatlands.server.players.touches import NEVER, Touches, _comes_within
+from flatlands.server.players.touches import NEVER_MS, Touches, _comes_within
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.boards import FRESH
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
@@ -1200,7 +1200,7 @@ def test_a_touch_is_at_the_first_ms_at_which_the_thing_is_within_reach():
         track = Track(x, y, dx, dy, 0, lasts)
         within = [t for t in range(lasts + 1) if math.hypot(*track.at(t)) <= reach]
         near += bool(within)
-        if found == NEVER:
+        if found == NEVER_MS:
             # Positions are whole units, so at the rim they may be a little nearer.
             assert not within or min(math.hypot(*track.at(t)) for t in within) > reach - 2
         else:

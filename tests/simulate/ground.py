@@ -15,10 +15,9 @@ from flatlands.server.game.me import Me
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.reach import square_of
 from flatlands.server.storage.reader import AGAIN
-from flatlands.stores.base import NEVER, Store
-from flatlands.testkit.host import Host
+from flatlands.stores.base import NEVER_DUE_MS, Store
 from flatlands.world.grid import Square
-from flatlands.world.tiles import LAST, SUM, WRITE
+from flatlands.world.tiles import RULE_LAST, RULE_SUM, WRITE
 from flatlands.world.track import Tile, tile_at
 from tests.bare import Game
 from tests.server.harness import Harness
@@ -92,7 +91,7 @@ class Ground:
     def _note_begun(self) -> None:
         """Note what computer players added while the world began."""
         layers = [layer for host in self._harness.hosts for layer in host.node.play.layers]
-        sums = [layer for layer in layers if layer.rule == SUM]
+        sums = [layer for layer in layers if layer.rule == RULE_SUM]
         for layer in sums:
             for square in layer._node.replicas.squares:
                 known = layer.known(square)
@@ -160,7 +159,7 @@ class Ground:
                 if host.node.terrain._is_wall(*tile):
                     raise Broken(f"a player stands in a wall, at {tile}")
         for layer in self._harness.node.play.layers:
-            if layer.declared.forget < NEVER:
+            if layer.declared.forget < NEVER_DUE_MS:
                 # Each node forgets by its own clock, not at the same moment as others.
                 self._check_old(layer)
                 continue
@@ -224,11 +223,15 @@ class Ground:
         for key, at in safe.items():
             if self._is_fresh(key):
                 continue
-            if key[0] == layer.number and layer.rule == LAST and there.get(key, (0, 0))[1] < at:
+            if (
+                key[0] == layer.number
+                and layer.rule == RULE_LAST
+                and there.get(key, (0, 0))[1] < at
+            ):
                 raise Broken(f"{layer.name}: what was written at {key[1:]} is lost")
             if key[0] == layer.number and key not in there:
                 raise Broken(f"{layer.name}: nothing is left at {key[1:]}")
-        if layer.rule == SUM:
+        if layer.rule == RULE_SUM:
             for key, (value, _) in there.items():
                 if not min(self._least[key], 255) <= value <= min(self._most[key], 255):
                     least, most = self._least[key], self._most[key]

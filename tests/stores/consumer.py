@@ -17,7 +17,7 @@ MOST, LEASE, WORK = 50, 12_000, 0.02
 
 
 # On a busy machine each of several consumers takes long.
-sqlite.BUSY, redis.TIMEOUT = 60.0, 20.0
+sqlite.BUSY, redis.ANSWER_SECONDS = 60.0, 20.0
 
 
 def consume(url: str, world: str, stop: str = "0") -> None:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from flatlands.stores.base import (
-    BATCH_LIMIT,
-    BODY_LIMIT,
-    NAME_LIMIT,
-    NEVER,
+    BODY_BYTES_MOST,
+    CALL_ITEMS_MOST,
+    NAME_CHARACTERS_MOST,
+    NEVER_DUE_MS,
     Claimed,
     Item,
     Rank,
@@ -68,7 +68,7 @@ def url(request, tmp_path_factory):
 @pytest.fixture
 def opening(url, monkeypatch):
     """A function that opens a store of one world, a new one for each test."""
-    monkeypatch.setattr("flatlands.stores.redis.TIMEOUT", 20.0)
+    monkeypatch.setattr("flatlands.stores.redis.ANSWER_SECONDS", 20.0)
     stores = []
     world = uuid.uuid4().hex
 
@@ -106,7 +106,7 @@ def test_the_oldest_is_claimed_first_and_no_more_than_asked_for(store):
 
 
 def test_a_delayed_item_is_not_due_yet(store):
-    store.put("q", [item("later", SHORT), item("never", NEVER)])
+    store.put("q", [item("later", SHORT), item("never", NEVER_DUE_MS)])
     assert store.claim("q", 9, LONG) == []
     assert ids(eventually(lambda: store.claim("q", 9, LONG), "it is never due")) == ["later"]
     assert store.count("q") == 2
@@ -156,7 +156,7 @@ def at_once(opening, call):
 
 
 def test_of_many_that_take_an_item_at_once_one_gets_it(opening):
-    opening().put("apples", [item(str(n), NEVER) for n in range(20)])
+    opening().put("apples", [item(str(n), NEVER_DUE_MS) for n in range(20)])
     got = at_once(opening, lambda one, _: [one.take("apples", str(n)) for n in range(20)])
     for bodies in zip(*got, strict=True):
         assert sum(body is not None for body in bodies) == 1
@@ -171,7 +171,7 @@ def test_when_many_claim_at_once_each_item_goes_to_one(opening):
 
 def test_when_many_change_an_item_at_once_each_change_counts(opening):
     def more(mark):
-        return lambda old: item("a", NEVER, "g", mark if old is None else old.body + mark)
+        return lambda old: item("a", NEVER_DUE_MS, "g", mark if old is None else old.body + mark)
 
     results = at_once(
         opening, lambda one, n: [one.change("q", "a", more(b"%d" % n), "g") for _ in range(9)]
@@ -184,12 +184,12 @@ def test_when_many_change_an_item_at_once_each_change_counts(opening):
 
 
 def test_an_item_that_is_not_changed_stays_as_it_is(store):
-    store.put("q", [item("b", NEVER, "g")])
+    store.put("q", [item("b", NEVER_DUE_MS, "g")])
     assert store.change("q", "a", lambda old: old, "g") is None
     kept = store.change("q", "b", lambda old: None, "g")
     assert kept.body == b"body" and [each.id for each in store.group("q", "g")] == ["b"]
     # An item without a group is alone in a group of its own name.
-    alone = item("c", NEVER, "c")
+    alone = item("c", NEVER_DUE_MS, "c")
     assert store.change("q", "c", lambda old: alone) == alone
     assert store.change("q", "c", lambda old: None).body == alone.body
     with pytest.raises(ZeroDivisionError):
@@ -197,13 +197,17 @@ def test_an_item_that_is_not_changed_stays_as_it_is(store):
 
 
 def test_a_group_is_listed_with_the_soonest_due_first(store):
-    some = [item("late", LONG, "1:2"), item("now", 0, "1:2"), item("never", NEVER, "1:2", b"x")]
+    some = [
+        item("late", LONG, "1:2"),
+        item("now", 0, "1:2"),
+        item("never", NEVER_DUE_MS, "1:2", b"x"),
+    ]
     store.put("q", [*some, item("else", 0, "1:20"), item("none"), item("other", 0, "1:")])
     store.put("elsewhere", [item("far", 0, "1:2")])
     found = store.group("q", "1:2")
     assert ids(found) == ["now", "late", "never"] and found[0].delay == 0
     assert LONG - 5000 < found[1].delay <= LONG
-    assert NEVER - 5000 < found[2].delay <= NEVER
+    assert NEVER_DUE_MS - 5000 < found[2].delay <= NEVER_DUE_MS
     assert ids(store.group("q", "1:20", "1:2", "nobody", "1:2"))[2:] == ["late", "never"]
     assert store.group("q", "nobody") == store.group("q") == []
 
@@ -277,23 +281,23 @@ def test_only_the_caller_waits(store):
 #: Calls with arguments beyond the limits.
 BEYOND = [
     lambda store: store.put("", [item()]),
-    lambda store: store.put("q", [item("x" * (NAME_LIMIT + 1))]),
+    lambda store: store.put("q", [item("x" * (NAME_CHARACTERS_MOST + 1))]),
     lambda store: store.put("q", [item("a\0b")]),
     lambda store: store.put("q", [item(group="a\0b")]),
-    lambda store: store.put("q", [item(body=b"x" * (BODY_LIMIT + 1))]),
+    lambda store: store.put("q", [item(body=b"x" * (BODY_BYTES_MOST + 1))]),
     lambda store: store.put("q", [item(body="text")]),
     lambda store: store.put("q", [item(delay=-1)]),
     lambda store: store.put("q", [item(delay=1.5)]),
-    lambda store: store.put("q", [item(delay=NEVER + 1)]),
-    lambda store: store.put("q", [item(str(n)) for n in range(BATCH_LIMIT + 1)]),
+    lambda store: store.put("q", [item(delay=NEVER_DUE_MS + 1)]),
+    lambda store: store.put("q", [item(str(n)) for n in range(CALL_ITEMS_MOST + 1)]),
     lambda store: store.claim("q", 0, LONG),
-    lambda store: store.claim("q", BATCH_LIMIT + 1, LONG),
+    lambda store: store.claim("q", CALL_ITEMS_MOST + 1, LONG),
     lambda store: store.claim("q", 1, 0),
     lambda store: store.renew("q", [("a", b"x")], 0),
     lambda store: store.renew("q", [("a", "text")], LONG),
     lambda store: store.take("q", "a", only="text"),
-    lambda store: store.group("q", *map(str, range(BATCH_LIMIT + 1))),
-    lambda store: store.done("q", ["a"] * (BATCH_LIMIT + 1)),
+    lambda store: store.group("q", *map(str, range(CALL_ITEMS_MOST + 1))),
+    lambda store: store.done("q", ["a"] * (CALL_ITEMS_MOST + 1)),
     lambda store: store.done("q", ["a"], [("q", item(delay=-1))]),
     lambda store: store.take("q", "a", [("", item())]),
     lambda store: store.take("q", "a", (), [Score("board", "Wren", 2**31)]),
@@ -301,7 +305,7 @@ BEYOND = [
     lambda store: store.top("board", 0),
     lambda store: store.top("board", 1, -1),
     lambda store: store.scan("q", 0),
-    lambda store: store.scan("q", BATCH_LIMIT + 1),
+    lambda store: store.scan("q", CALL_ITEMS_MOST + 1),
 ]
 
 
@@ -311,13 +315,15 @@ def test_a_call_beyond_the_limits_is_refused_and_changes_nothing(store):
         with pytest.raises(ValueError):
             call(store)
     assert store.count("q") == 1
-    assert store.put("q", [item(str(n), body=b"x") for n in range(BATCH_LIMIT)]) == BATCH_LIMIT
+    assert (
+        store.put("q", [item(str(n), body=b"x") for n in range(CALL_ITEMS_MOST)]) == CALL_ITEMS_MOST
+    )
 
 
 QUEUES, GROUPS, BODIES = ("q", "queue/due"), ("", "1:2", "1:20"), (b"", b"one", b"two\0\xff")
 CALLER, QUEUE = st.integers(0, 1), st.sampled_from(QUEUES)
 ID, BODY = st.sampled_from(["a", "a/b", "c", "\u00e4\n"]), st.sampled_from(BODIES)
-ITEM = st.builds(Item, ID, st.sampled_from([0, 0, NEVER]), st.sampled_from(GROUPS), BODY)
+ITEM = st.builds(Item, ID, st.sampled_from([0, 0, NEVER_DUE_MS]), st.sampled_from(GROUPS), BODY)
 THEN = st.lists(st.tuples(QUEUE, ITEM), max_size=2)
 BOARDS = "board", "board/due"
 SCORE = st.builds(Score, st.sampled_from(BOARDS), ID, st.integers(-1, 2))

@@ -18,7 +18,7 @@ import gevent
 import pytest
 
 from flatlands.stores import redis, sqlite
-from flatlands.stores.base import NEVER, Item, StoreError
+from flatlands.stores.base import NEVER_DUE_MS, Item, StoreError
 from flatlands.stores.registry import open_store
 from tests.brokers import redis_servers
 from tests.brokers.servers import eventually
@@ -255,11 +255,11 @@ def test_a_file_that_was_deleted_starts_over_and_says_so_once_to_each(tmp_path, 
 
 def test_items_that_wait_for_ever_do_so_even_if_the_clock_went_back(opening, tmp_path):
     store = opening(f"sqlite:///{tmp_path}/store.db")
-    store.put("q", [item()._replace(delay=NEVER)])
+    store.put("q", [item()._replace(delay=NEVER_DUE_MS)])
     now = store._now
     store._now = lambda: now() - 5000
     for found in (store.scan("q", 1), store.group("q", "")):
-        assert [one.delay for one in found] == [NEVER]
+        assert [one.delay for one in found] == [NEVER_DUE_MS]
 
 
 def test_a_backup_that_replaces_a_file_in_use_is_what_it_was(tmp_path, opening):
@@ -330,7 +330,7 @@ def test_a_store_that_was_closed_says_so(tmp_path):
 
 @pytest.mark.process
 def test_a_redis_that_is_killed_or_stalled_is_reported_and_used_again(opening, monkeypatch):
-    monkeypatch.setattr(redis, "TIMEOUT", 0.5)
+    monkeypatch.setattr(redis, "ANSWER_SECONDS", 0.5)
     with redis_servers.running() as server:
         store = opening(server.url)
         eventually(lambda: works(store), "a store does not work")
@@ -389,7 +389,7 @@ def test_a_redis_that_has_lost_a_part_says_so_until_all_of_it_is_gone(opening):
 def test_a_redis_that_was_emptied_or_replaced_starts_over_and_says_so_once_to_each(
     opening, monkeypatch
 ):
-    monkeypatch.setattr(redis, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(redis, "CHECK_EVERY_SECONDS", 0.0)
     with redis_servers.running() as server:
         stores = [opening(server.url) for _ in range(2)]
         for n, store in enumerate(stores):
@@ -435,15 +435,15 @@ def test_a_redis_that_became_a_replica_is_left_for_the_one_that_has_its_address(
 def test_a_redis_that_starts_later_is_waited_for_and_one_that_refuses_is_not(opening, monkeypatch):
     with redis_servers.running() as server:
         server.kill()
-        monkeypatch.setattr(redis, "OPEN_WITHIN", PATIENCE)
+        monkeypatch.setattr(redis, "OPEN_SECONDS", PATIENCE)
         begins = gevent.spawn(opening(server.url).open)
         gevent.sleep(0.5)
         server.start()
         begins.get(timeout=PATIENCE)
-        monkeypatch.setattr(redis, "OPEN_WITHIN", 0.5)
+        monkeypatch.setattr(redis, "OPEN_SECONDS", 0.5)
         server.kill()
         assert "does not answer as it should" in broken(opening(server.url).open)
-    monkeypatch.setattr(redis, "OPEN_WITHIN", 3600)
+    monkeypatch.setattr(redis, "OPEN_SECONDS", 3600)
     with redis_servers.lent(tls=True, login=True) as server:
         told = broken(opening(server.url.partition("?")[0]).open)
         assert told.startswith("nobody whom this machine trusts has signed the certificate of Red")
@@ -457,7 +457,7 @@ def test_a_redis_that_starts_later_is_waited_for_and_one_that_refuses_is_not(ope
 
 @pytest.mark.process
 def test_a_redis_that_forgets_what_does_not_expire_or_is_full_is_reported(opening, monkeypatch):
-    monkeypatch.setattr(redis, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(redis, "CHECK_EVERY_SECONDS", 0.0)
     with redis_servers.running("--maxmemory", "3mb") as server:
 
         def set_policy(name):

@@ -14,8 +14,8 @@ import msgpack
 
 from flatlands.model import RECORD, SKETCH, WIDE, Model
 from flatlands.world.sketches import join
-from flatlands.world.terrain import CHUNK, LIMIT, Terrain
-from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Goal, Heading, leg
+from flatlands.world.terrain import CHUNK, GROUND_LIMIT, Terrain
+from flatlands.world.track import PACE_LEAST, PACE_MOST, PACE_USUAL, UNIT, Goal, Heading, leg
 
 HERE = Path(__file__).parent
 
@@ -26,15 +26,15 @@ CHUNKS = (
     (3, -2),
     (-40, 17),
     (1000, -1000),
-    (LIMIT // 16 - 1, -LIMIT // 16),
-    (LIMIT // 16, 0),
+    (GROUND_LIMIT // 16 - 1, -GROUND_LIMIT // 16),
+    (GROUND_LIMIT // 16, 0),
 )
 
 #: Seeds, and chunks of their land that have ramps.
 RAMPS = (
     (2013, 3, 3),
     (2013, -12, -10),
-    (2013, LIMIT // 16 - 12, -LIMIT // 16 + 9),
+    (2013, GROUND_LIMIT // 16 - 12, -GROUND_LIMIT // 16 + 9),
     (0, -12, 10),
     (7, -5, -10),
     (4294967295, -9, -7),
@@ -80,7 +80,7 @@ def walks() -> list[dict[str, Any]]:
             spread = chance.choice((500, 20_000, 300_000))
             intent = Goal(x + chance.randint(-spread, spread), y + chance.randint(-spread, spread))
         t, legs = chance.randrange(2**41), []
-        pace = chance.choice((PACE, PACE, PACE_LEAST, 150, PACE_MOST))
+        pace = chance.choice((PACE_USUAL, PACE_USUAL, PACE_LEAST, 150, PACE_MOST))
         start = [x, y, t]
         for _ in range(12):
             track = leg(land, x, y, intent, t, pace)
@@ -141,7 +141,7 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
 
     def enter(id: int, number: int) -> list[Any]:
         seq = newer(number)
-        pace = chance.choice((PACE, PACE, PACE_LEAST, 150, PACE_MOST))
+        pace = chance.choice((PACE_USUAL, PACE_USUAL, PACE_LEAST, 150, PACE_MOST))
         state = seq, seq // 2, f"P{id}", seq % 3 == 0, slot(id), *track(), seq % 5, pace
         return [0, id, *state, []]
 

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flatlands.world.batches import RECORD, WIDE, Batch, Content, Corner
-from flatlands.world.events import ENTER, GONE, LEAVE, SAY, EnterEvent, GoneEvent, Player, SayEvent
+from flatlands.world.events import ENTER, GONE, LEAVE, SAID, EnterEvent, GoneEvent, Player, SayEvent
 from flatlands.world.grid import Grid
-from flatlands.world.replica import REMEMBERED, PlayerIndex, Replica, Tombstones
+from flatlands.world.replica import REPLICA_REMOVED_MS, Departed, Replica, Whereabouts
 from flatlands.world.track import REACH, Track, duration, stand
 
 SPAN = Grid().span
@@ -220,7 +220,7 @@ def test_nothing_said_is_ever_replaced():
     b = batch()
     for text in ("one", "two"):
         b.say(player(), text)
-    assert events(b) == [SayEvent(SAY, 7, "one"), SayEvent(SAY, 7, "two")]
+    assert events(b) == [SayEvent(SAID, 7, "one"), SayEvent(SAID, 7, "two")]
 
 
 def test_a_late_event_does_not_revive_a_player_that_was_removed():
@@ -233,7 +233,7 @@ def test_a_late_event_does_not_revive_a_player_that_was_removed():
     apply(replica, 1, 1000, [CORNER.enter(player(7, seq=7))], 5000)
     assert set(replica.players) == {7}
     apply(replica, 1, 1000, [GoneEvent(GONE, 7, 8)], 5000)
-    apply(replica, 1, 1000, late, 5000 + REMEMBERED)
+    apply(replica, 1, 1000, late, 5000 + REPLICA_REMOVED_MS)
     assert set(replica.players) == {7}
 
 
@@ -246,11 +246,11 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_a_limited_time(
         apply(replica, 1, 1000, [CORNER.enter(player(7, seq=seq))], at)
         return set(replica.players) == {7}
 
-    assert not raised(8, REMEMBERED - 1, (8, 0))
-    assert raised(8, REMEMBERED, (8, 0))
+    assert not raised(8, REPLICA_REMOVED_MS - 1, (8, 0))
+    assert raised(8, REPLICA_REMOVED_MS, (8, 0))
     assert raised(9, 0, (8, 0))
     # An older event that comes later keeps the higher seq, and prolongs the memory of it.
-    assert not raised(8, REMEMBERED + 50, (8, 0), (6, 100))
+    assert not raised(8, REPLICA_REMOVED_MS + 50, (8, 0), (6, 100))
     assert not raised(8, 200, (6, 0), (8, 100))
     assert raised(9, 200, (6, 0), (8, 100))
 
@@ -259,4 +259,4 @@ def test_players_that_were_removed_long_ago_are_forgotten():
     replica = replica_of()
     for n in range(1000):
         apply(replica, 1, 1000, [GoneEvent(GONE, n, 1)], n * 100)
-    assert len(replica._tombstones._removed) <= REMEMBERED // 100 + 1
+    assert len(replica._departed._removed) <= REPLICA_REMOVED_MS // 100 + 1

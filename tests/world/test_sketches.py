@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from flatlands.model import SKETCH, sketches, units
 from flatlands.world.events import Player
-from flatlands.world.sketches import NEAR, STEP, join, sketch
+from flatlands.world.sketches import NEAR_STEPS, STEP_UNITS, join, sketch
 from flatlands.world.track import REACH, UNIT, Track, duration
 
 WAYS = st.integers(-REACH, REACH)
@@ -41,8 +41,8 @@ def test_a_sketch_is_as_close_to_the_track_as_it_promises(side, column, part, dx
         (place_x, units(sx), track.x + dx),
         (place_y, units(sy), track.y + dy),
     ):
-        near = abs(way) < NEAR * STEP
-        assert abs(place + way - end) <= span // 512 + (STEP // 2 if near else 5 * STEP)
+        near = abs(way) < NEAR_STEPS * STEP_UNITS
+        assert abs(place + way - end) <= span // 512 + (STEP_UNITS // 2 if near else 5 * STEP_UNITS)
     if age >= track.end:
         assert (sx, sy) == (0, 0)
 

@@ -14,7 +14,7 @@ from flatlands.world.terrain import (
     DEEP,
     GRASS,
     GROUND,
-    LIMIT,
+    GROUND_LIMIT,
     PLATEAU,
     PLAZA,
     PLAZA_WITHIN,
@@ -72,7 +72,13 @@ def test_the_plaza_is_free_and_round(seed):
 
 def test_beyond_the_limit_is_deep_water():
     land = Terrain(5)
-    for x, y in [(LIMIT, 0), (-LIMIT - 1, 0), (0, LIMIT), (3, -LIMIT - 1), (LIMIT * 4, LIMIT * 4)]:
+    for x, y in [
+        (GROUND_LIMIT, 0),
+        (-GROUND_LIMIT - 1, 0),
+        (0, GROUND_LIMIT),
+        (3, -GROUND_LIMIT - 1),
+        (GROUND_LIMIT * 4, GROUND_LIMIT * 4),
+    ]:
         assert land.kind(x, y) == DEEP
 
 
@@ -89,8 +95,10 @@ SEEDS = st.one_of(st.sampled_from([0, 1, 2013, 2**32 - 1]), st.integers(-(2**40)
 PLACES = st.one_of(
     st.integers(-5, 5),
     st.integers(-2000, 2000),
-    st.integers(-LIMIT // CHUNK - 1, LIMIT // CHUNK),
-    st.sampled_from([end + step for end in (-LIMIT // CHUNK, LIMIT // CHUNK) for step in (-1, 0)]),
+    st.integers(-GROUND_LIMIT // CHUNK - 1, GROUND_LIMIT // CHUNK),
+    st.sampled_from(
+        [end + step for end in (-GROUND_LIMIT // CHUNK, GROUND_LIMIT // CHUNK) for step in (-1, 0)]
+    ),
 )
 
 
@@ -104,7 +112,7 @@ def test_a_tile_is_blocked_as_its_kind_says(seed, cx, cy):
 
 
 @pytest.mark.parametrize("seed", [2013, 6])
-@pytest.mark.parametrize("cell", [(0, 0), (1, 0), (-30, 17), (LIMIT // CELL - 1, -5)])
+@pytest.mark.parametrize("cell", [(0, 0), (1, 0), (-30, 17), (GROUND_LIMIT // CELL - 1, -5)])
 def test_a_tile_where_paths_meet_is_blocked_as_its_kind_says(seed, cell):
     land = Terrain(seed)
     x, y = land.waypoint(*cell)
@@ -200,7 +208,7 @@ def test_one_can_walk_from_the_plaza_to_the_waypoints_all_around_and_onto_platea
     assert len(climbed) > 20 and len(climbed) > 0.9 * len(high)
 
 
-@pytest.mark.parametrize("far", [0, 5_000_000, -LIMIT + 400])
+@pytest.mark.parametrize("far", [0, 5_000_000, -GROUND_LIMIT + 400])
 def test_paths_are_never_blocked_and_run_on_without_a_gap(far):
     land = Terrain(11)
     # Of two rows of cells, at least one is joined across each border of cells, so every column of

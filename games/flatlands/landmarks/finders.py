@@ -13,7 +13,7 @@ from flatlands.games.flatlands.ground.landmarks import PART, REACH, Landmarks
 from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.server.game.game import Game
 from flatlands.server.messages.table import NUMBER
-from flatlands.stores.base import NEVER, Item, Store
+from flatlands.stores.base import NEVER_DUE_MS, Item, Store
 
 #: The most marks of a landmark.
 MOST = 1000
@@ -79,7 +79,7 @@ class Finders(Part):
             nonlocal new
             body = b"" if item is None else item.body
             new = mark not in _marks(body) and len(body) < MOST * MARK
-            return Item(name, NEVER, name, body + mark) if new else None
+            return Item(name, NEVER_DUE_MS, name, body + mark) if new else None
 
         item = store.change(self._queue, name, add)
         marks = _marks(b"" if item is None else item.body)

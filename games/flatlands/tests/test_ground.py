@@ -1,7 +1,7 @@
 import pytest
 
 from flatlands.games.flatlands.ground.landmarks import EDGE, FROM_PLAZA, PART, Landmarks
-from flatlands.world.terrain import LIMIT, Terrain
+from flatlands.world.terrain import GROUND_LIMIT, Terrain
 from tests.vectors import load
 
 
@@ -29,6 +29,6 @@ def test_most_parts_have_a_landmark_that_is_free_away_from_borders_and_the_plaza
 
 
 def test_beyond_the_ground_there_is_none():
-    part = LIMIT // PART + 1
+    part = GROUND_LIMIT // PART + 1
     assert Landmarks(Terrain(7)).of(part, part) is None
     assert Landmarks(Terrain(7)).of(-part - 1, 0) is None

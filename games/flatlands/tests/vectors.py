@@ -13,7 +13,7 @@ from flatlands.games.flatlands.echoes.run import packed
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.ground.posts import SIDES, Posts
 from flatlands.server.storage.things import middle_of
-from flatlands.world.terrain import CELL, LIMIT, Terrain
+from flatlands.world.terrain import CELL, GROUND_LIMIT, Terrain
 from flatlands.world.track import UNIT
 from tests.processes import ROOT
 from tests.vectors.make import SEEDS, main
@@ -21,7 +21,7 @@ from tests.vectors.make import SEEDS, main
 
 def landmarks() -> list[dict[str, Any]]:
     """Return tile and name of the landmark, or None, of some parts of the world."""
-    far = LIMIT // PART
+    far = GROUND_LIMIT // PART
     parts = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
     parts += [(4000, -7000), (far - 1, -far), (far, far), (far + 1, 0)]
     worlds = [(seed, Landmarks(Terrain(seed))) for seed in SEEDS]
@@ -34,7 +34,7 @@ def landmarks() -> list[dict[str, Any]]:
 
 def posts() -> list[dict[str, Any]]:
     """Return the courses of some cells, one for each side: the tiles of two signposts, or None."""
-    far = LIMIT // CELL
+    far = GROUND_LIMIT // CELL
     cells = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
     cells += [(4000, -7000), (far - 1, -far), (far, far), (-far - 1, 0)]
     vectors = []

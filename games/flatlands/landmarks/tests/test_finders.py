@@ -5,7 +5,7 @@ import pytest
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.landmarks import finders
 from flatlands.games.flatlands.landmarks.finders import MARK, QUEUE
-from flatlands.stores.base import NEVER, Item
+from flatlands.stores.base import NEVER_DUE_MS, Item
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT
 from games.flatlands.tests.conftest import world
@@ -100,7 +100,7 @@ def test_finders_beyond_the_limit_get_no_place_and_are_not_kept(world, monkeypat
     monkeypatch.setattr(finders, "MOST", 3)
     harness = world()
     marks = b"".join(bytes([n] * MARK) for n in range(2))
-    harness.node.store_client.store.put(QUEUE_HERE, [Item("0:0", NEVER, "0:0", marks)])
+    harness.node.store_client.store.put(QUEUE_HERE, [Item("0:0", NEVER_DUE_MS, "0:0", marks)])
     a, b = come(harness, "A"), come(harness, "B")
     assert [find(a), find(b), find(a)] == [(3, 3), (0, 3), (3, 3)]
     [item] = harness.node.store_client.store.group(QUEUE_HERE, "0:0")

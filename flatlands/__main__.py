@@ -41,10 +41,10 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 TEMPLATE = Path(__file__).with_name("template")
 
 #: Stands for the game's name in the files of the template.
-MARK = "NAME_OF_THE_GAME"
+NAME_PLACEHOLDER = "NAME_OF_THE_GAME"
 
 #: Stands for the name of the wheel with the same Flatlands.
-MARK_OF_WHEEL = "NAME_OF_THE_WHEEL"
+WHEEL_PLACEHOLDER = "NAME_OF_THE_WHEEL"
 
 #: What an installation adds to the description of a wheel.
 INSTALLATION = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
@@ -94,8 +94,8 @@ def new(arguments: Sequence[str]) -> int:
     name = f"flatlands-{__version__}-py3-none-any.whl"
     for path in folder.rglob("*"):
         if path.is_file():
-            text = path.read_text().replace(MARK, folder.name)
-            path.write_text(text.replace(MARK_OF_WHEEL, name))
+            text = path.read_text().replace(NAME_PLACEHOLDER, folder.name)
+            path.write_text(text.replace(WHEEL_PLACEHOLDER, name))
     (folder / "wheels").mkdir()
     if not _pack(folder / "wheels" / name):
         print(f"To deploy it: pip wheel --no-deps -w {folder}/wheels CLONE (a clone of Flatlands)")
@@ -156,23 +156,25 @@ def test(game: Path, options: Sequence[str]) -> int:
 
 def simulate(game: Path, options: Sequence[str]) -> int:
     """Play a game in random worlds."""
-    return _run(SIMULATE, str(game), *options)
+    return _run(SIMULATE_MODULE, str(game), *options)
 
 
 def swarm(game: Path, options: Sequence[str]) -> int:
     """Let bots play a game on a server of their own."""
-    return _run(SWARM, "--game", str(game), *options)
+    return _run(SWARM_MODULE, "--game", str(game), *options)
 
 
-#: The modules of two commands.
-SIMULATE, SWARM = "flatlands.testkit.simulate", "flatlands.loadtest.bots"
+#: The module of the command `simulate`.
+SIMULATE_MODULE = "flatlands.testkit.simulate"
+#: The module of the command `swarm`.
+SWARM_MODULE = "flatlands.loadtest.bots"
 
 #: What obeys a command, and the module whose options may follow it.
 COMMANDS = {
     "play": (play, "flatlands.server"),
     "test": (test, "pytest"),
-    "simulate": (simulate, SIMULATE),
-    "swarm": (swarm, SWARM),
+    "simulate": (simulate, SIMULATE_MODULE),
+    "swarm": (swarm, SWARM_MODULE),
 }
 
 

@@ -18,10 +18,12 @@ from typing import Any
 from flatlands import output
 
 #: The folder in which the secret and the store are, beside the game.
-STATE = ".flatlands"
+STATE_FOLDER = ".flatlands"
 
-#: Seconds between two looks at the files, and that a server may take to stop.
-LOOK_EVERY, STOPS_WITHIN = 0.25, 10.0
+#: The files of a game are looked at so often.
+LOOK_EVERY_SECONDS = 0.25
+#: A server may take so long to stop.
+STOP_SECONDS = 10.0
 
 #: Folders that are not part of a game; nor are those whose names begin with a dot.
 OTHERS = {"__pycache__", "node_modules", "tests", "venv"}
@@ -68,11 +70,11 @@ def _wait(
         code = server.poll()
         if code is not None and not (patient and code == UNFIT):
             return ""
-        time.sleep(LOOK_EVERY)
+        time.sleep(LOOK_EVERY_SECONDS)
     # An editor may write several files, or one in pieces.
     while (later := _state(game)) != now:
         now = later
-        time.sleep(LOOK_EVERY / 2)
+        time.sleep(LOOK_EVERY_SECONDS / 2)
     return min(path.name for path, _ in dict(before).items() ^ now.items())
 
 
@@ -81,7 +83,7 @@ def _stop(server: "subprocess.Popen[bytes]") -> None:
     if server.poll() is None:
         server.terminate()
         try:
-            server.wait(STOPS_WITHIN)
+            server.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
@@ -130,7 +132,7 @@ def _lock(game: Path) -> int:
 
 def _folder(game: Path) -> Path:
     """Return the folder of what is kept beside a game."""
-    return (game if game.is_dir() else game.parent) / STATE
+    return (game if game.is_dir() else game.parent) / STATE_FOLDER
 
 
 def _environment(game: Path, given: Mapping[str, str]) -> dict[str, str]:

@@ -32,23 +32,33 @@ REFUSED = {1002, 1003, 1007, 1008, 1009, 4001}
 #: What a bot is told of itself.
 OWN = ("message", "error")
 
-#: Seconds until it comes back after a lost connection, doubled each time up to the second number.
-AGAIN, AGAIN_MOST = 0.5, 8.0
+#: After a lost connection a bot comes back after so long. It waits twice as long after each attempt
+#: that fails.
+RECONNECT_SECONDS = 0.5
+#: It waits no longer before an attempt.
+RECONNECT_SECONDS_MOST = 8.0
 
-#: Units of a tile; seconds between two acknowledgements, of which one in this many is a ping;
-#: seconds without a message after which the connection is dead; and seconds to wait for a message
-#: before a bot has its turn.
-UNIT, ACK_EVERY, PING_EACH, PATIENCE, TURN = 1024, 1.0, 5, 15.0, 0.25
+#: The units of a tile.
+UNIT = 1024
+#: A bot acknowledges what it is told so often.
+ACK_EVERY_SECONDS = 1.0
+#: One acknowledgement in so many is a ping.
+ACKS_PER_PING = 5
+#: A connection on which nothing comes for so long is dead.
+SILENCE_SECONDS = 15.0
+#: A bot waits so long for a message before it has its turn.
+TURN_SECONDS = 0.25
 
 #: Seconds, up to twice as many, until a key is sent again that was one too many.
 KEY_AGAIN = 10.0
 
-#: ms by which a clock may drift between two pings.
-DRIFT = 1.0
+#: A clock may drift by so much between two pings.
+DRIFT_MS = 1.0
 
-#: ms for which a player that left for a held square is drawn on without its enter, and for which
-#: the seq of a player that was removed is remembered.
-DRAWN_ON, REMEMBERED = 2000, 10_000
+#: A player that left for a held square is drawn on for so long without its enter.
+IN_TRANSIT_MS = 2000
+#: The seq of a player that was removed is remembered for so long.
+REMOVED_MS = 10_000
 
 
 class Refused(Exception):
@@ -317,12 +327,12 @@ class Playing:
         if player is not None and kind == wire.LEAVE and self._holds(to):
             self._call_no_more(player)
             player.seq, player.square = seq, (to[0], to[1])
-            self._leaving[id] = self.now() + DRAWN_ON
+            self._leaving[id] = self.now() + IN_TRANSIT_MS
             return
         if player is not None:
             self._forget(player)
         before, _ = self._removed.pop(id, (0, 0.0))
-        self._removed[id] = max(seq, before), self.now() + REMEMBERED
+        self._removed[id] = max(seq, before), self.now() + REMOVED_MS
 
     def _expire(self) -> None:
         """Forget whose time is over."""
@@ -401,7 +411,7 @@ class Bot(Playing):
         """Begin to play, or continue with the same player, here or `elsewhere`."""
         url = elsewhere or self._url
         host, port = url.hostname or "localhost", PORTS[url.scheme]
-        self._socket = socket.create_connection((host, url.port or port), timeout=PATIENCE)
+        self._socket = socket.create_connection((host, url.port or port), timeout=SILENCE_SECONDS)
         secure = port == PORTS["https"]
         if secure:
             self._socket = wire.tls("checked").wrap_socket(self._socket, server_hostname=host)
@@ -473,14 +483,14 @@ class Bot(Playing):
 
     def _events(self) -> Iterator[list[tuple[str, Player, Any]]]:
         """Yield the same, in lists: what one message has told, or nothing if none has come."""
-        messages, wait, turn = self._messages(), AGAIN, 0.0
+        messages, wait, turn = self._messages(), RECONNECT_SECONDS, 0.0
         while not self._left:
             try:
                 message = next(messages)
-                wait = AGAIN
+                wait = RECONNECT_SECONDS
             except OSError:
                 yield self._return(wait)
-                messages, wait = self._messages(), min(2 * wait, AGAIN_MOST)
+                messages, wait = self._messages(), min(2 * wait, RECONNECT_SECONDS_MOST)
                 continue
             news, own = self._take(message), self.me
             if message[0] == wire.MOVED and self._move(urlsplit(message[1])):
@@ -497,14 +507,14 @@ class Bot(Playing):
             if time.monotonic() >= self._key_at:
                 self._key_at = math.inf
                 self.send(wire.KEY, self._key)
-            if time.monotonic() - self._acked > ACK_EVERY and own is not None:
+            if time.monotonic() - self._acked > ACK_EVERY_SECONDS and own is not None:
                 self._acked = time.monotonic()
                 # A ping acknowledges the last flush too, at twice the cost, and is answered at
                 # once: so a dead connection is noticed.
                 ping = wire.PING, int(self._acked * 1000)
-                self.send(*((wire.ACK,) if self._acks % PING_EACH else ping), self._flush)
+                self.send(*((wire.ACK,) if self._acks % ACKS_PER_PING else ping), self._flush)
                 self._acks += 1
-            if time.monotonic() - turn >= TURN and own is not None:
+            if time.monotonic() - turn >= TURN_SECONDS and own is not None:
                 turn = time.monotonic()
                 news.append(("", own, None))
             yield news
@@ -539,7 +549,7 @@ class Bot(Playing):
         """Set the clock by a ping that was `sent` by its own clock and `answered` by node time."""
         now = time.monotonic() * 1000
         # Clocks drift, so a longer round trip is as good after some time.
-        self._trip += DRIFT
+        self._trip += DRIFT_MS
         if now - sent <= self._trip:
             self._trip, self._offset = now - sent, answered - (sent + now) / 2
 
@@ -582,15 +592,15 @@ class Bot(Playing):
         """Wait for bytes for a moment; return whether some came."""
         if self._socket.fileno() < 0:
             raise ConnectionError("the connection was lost while something was sent")
-        self._socket.settimeout(TURN)
+        self._socket.settimeout(TURN_SECONDS)
         try:
             data = self._socket.recv(65536)
         except TimeoutError:
-            if time.monotonic() - self._heard > PATIENCE:
+            if time.monotonic() - self._heard > SILENCE_SECONDS:
                 raise ConnectionError("the server does not answer any more") from None
             return False
         finally:
-            self._socket.settimeout(PATIENCE)
+            self._socket.settimeout(SILENCE_SECONDS)
         self._heard = time.monotonic()
         if not data:
             raise ConnectionError("the server hung up")

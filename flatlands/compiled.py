@@ -19,9 +19,7 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from flatlands.needs import packages
-
-ROOT = Path(__file__).resolve().parent.parent
+from flatlands.needs import ROOT, packages
 
 #: The file beside the compiled modules that says what they were compiled from.
 STAMP = "stamp"

@@ -5,20 +5,28 @@ swarm's oracle with what other bots did. So it shares no code with the server, n
 what one of these gets wrong shows as a difference.
 """
 
+import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import isqrt
-from struct import Struct
 from typing import Any
 
-#: ms for which the seq of a player that was removed is remembered, and for which a player that left
-#: for a held square is drawn on without its enter.
-REMEMBERED, IN_TRANSIT = 10_000, 2000
+#: The seq of a player that was removed is remembered for so long.
+REMOVED_MS = 10_000
+#: A player that left for a held square is drawn on for so long without its enter.
+IN_TRANSIT_MS = 2000
 
-#: The kinds of events, and one for the entries of snapshots.
-ENTER, TRACK, LEAVE, GONE, SAY, EMOTE, SHOWN = 0, 1, 2, 3, 4, 5, 9
+# The kinds of events.
+ENTER = 0
+TRACK = 1
+LEAVE = 2
+GONE = 3
+SAID = 4
+EMOTE = 5
+#: Stands for the kind of an event where a snapshot tells of a player.
+SNAPSHOT_ENTRY = 9
 
 Square = tuple[int, int]
 
@@ -26,11 +34,14 @@ Square = tuple[int, int]
 Place = tuple[Square, int, int]
 
 #: A tile that has changed in a layer of cells.
-CELL = Struct("<HB")
+TILE_VALUE = struct.Struct("<HB")
 
-#: The records of a batch's tracks, with slots of one byte and of two; a sketch after its slot.
-SKETCH = Struct("<BBBbb")
-RECORD, WIDE = Struct("<BBBhhhhh"), Struct("<HBBhhhhh")
+#: A sketch after its slot.
+SKETCH = struct.Struct("<BBBbb")
+#: A record of a batch's tracks, with a slot of one byte.
+RECORD = struct.Struct("<BBBhhhhh")
+#: A record of a batch's tracks, with a slot of two bytes.
+WIDE = struct.Struct("<HBBhhhhh")
 
 
 def duration(dx: int, dy: int, speed: int, diagonal: int, pace: int) -> int:
@@ -157,8 +168,8 @@ class Model:
 
     def note_event(self, kind: int, id: int, seq: int, ack: int) -> None:
         """Take an event of a held square before it is believed or ignored, or what a snapshot says
-        of a player: SHOWN, or GONE. `ack` is 0 if the event has none. A sketch that tells nothing
-        new is left out."""
+        of a player: SNAPSHOT_ENTRY, or GONE. `ack` is 0 if the event has none. A sketch that tells
+        nothing new is left out."""
 
     def note_nobody(self) -> None:
         """Take a record or a sketch that names nobody."""
@@ -234,7 +245,7 @@ class Model:
             assert len(values) == len(known)
             known[:] = values
             return
-        for tile, value in CELL.iter_unpack(values):
+        for tile, value in TILE_VALUE.iter_unpack(values):
             known[tile] = value
 
     def _dots(self, grain: int, fresh: bool, patches: list[Any]) -> None:
@@ -272,7 +283,7 @@ class Model:
         square = (column, row)
         assert self.holds(square), f"a snapshot of {square}, which is not held"
         for source, *entry in entries:
-            self.note_event(SHOWN, *entry[1:4])
+            self.note_event(SNAPSHOT_ENTRY, *entry[1:4])
             self._enter(square, sent, source, entry, now, again=True)
         present = {entry[2] for entry in entries}
         for player in list(self.players.values()):
@@ -306,7 +317,7 @@ class Model:
         for slot, low_seq, low_ack, x, y, dx, dy, age in records:
             place = square, source, slot
             known = self.places.get(place)
-            if known is None or (known.over is not None and known.over + REMEMBERED < now):
+            if known is None or (known.over is not None and known.over + REMOVED_MS < now):
                 # After that time the slot may be another's whose enter was lost.
                 self.note_nobody()
                 continue
@@ -327,8 +338,8 @@ class Model:
                 self.note_event(kind, *event[1:4])
                 self._enter(square, sent, source, event, now)
                 continue
-            known = self.players.get(event[1]) if kind in (LEAVE, GONE, SAY, EMOTE) else None
-            if kind == SAY:
+            known = self.players.get(event[1]) if kind in (LEAVE, GONE, SAID, EMOTE) else None
+            if kind == SAID:
                 if known is not None:
                     self.chat.append((known.name, event[2]))
             elif kind == EMOTE:
@@ -357,7 +368,7 @@ class Model:
             return
         for place, (marks, px, py, sx, sy) in told:
             known = self.places.get(place)
-            if known is None or (known.over is not None and known.over + REMEMBERED < now):
+            if known is None or (known.over is not None and known.over + REMOVED_MS < now):
                 self.note_nobody()
                 continue
             risen = (marks - known.seq) % 16
@@ -375,11 +386,11 @@ class Model:
         id, seq = event[1:3]
         if known is not None and event[0] == LEAVE and self.holds((event[3], event[4])):
             known.seq, known.square, known.place = seq, (event[3], event[4]), None
-            known.transit = now + IN_TRANSIT
+            known.transit = now + IN_TRANSIT_MS
             return
         if known is not None:
             self._remove(known, now)
-        self.removed[id] = max(seq, self.removed.get(id, (0, 0))[0]), now + REMEMBERED
+        self.removed[id] = max(seq, self.removed.get(id, (0, 0))[0]), now + REMOVED_MS
 
     def _enter(
         self,

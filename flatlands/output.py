@@ -27,8 +27,8 @@ _select = get_original("select", "select")
 #: Bytes that may wait for a reader, if the system allows a pipe that large.
 ROOM = 1 << 20
 
-#: Seconds that the end of the process waits for the readers.
-PATIENCE = 1.0
+#: The end of the process waits so long for the readers.
+FLUSH_SECONDS = 1.0
 
 
 class _Unhindered(io.RawIOBase):
@@ -123,7 +123,7 @@ def _stream(before: Any, descriptor: int, note: Callable[[str], str]) -> io.Text
 
 
 def _finish(streams: set[Any]) -> None:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + FLUSH_SECONDS
     for stream in streams:
         stream.flush()
         stream.buffer.finish(until)

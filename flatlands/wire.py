@@ -19,25 +19,64 @@ from urllib.parse import SplitResult, unquote
 import msgpack
 
 VERSION = 3
-HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
-KEY, ACK, DO, TICKET = 10, 14, 35, 36
-WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
-FLUSH, RESYNC, PONG, ERROR = range(21, 25)
-LINK, INVITATION, THINGS = range(26, 29)
-MESSAGE, CELLS, MOVED = 45, 46, 48
-#: The kinds of events: those above are the game's. A track is told as a record of a batch.
-ENTER, TRACK, LEAVE, GONE, SAID = range(5)
 
-TEXT, BINARY, CLOSE, WS_PING, WS_PONG = 1, 2, 8, 9, 10
+# The kinds of messages that a client sends.
+HELLO = 1
+WALK = 2
+GO = 3
+HOME = 4
+VIEWPORT = 5
+SAY = 6
+PING = 7
+INVITE = 8
+KEY = 10
+ACK = 14
+DO = 35
+TICKET = 36
 
-#: A record of `tracks`, and one of `wide`: slot, the low bytes of seq and ack, x, y, dx, dy, age.
-_RECORD, _WIDE = struct.Struct("<BBBhhhhh"), struct.Struct("<HBBhhhhh")
+# The kinds of messages that a server sends.
+WELCOME = 16
+TOKEN = 17
+HELD = 18
+SNAPSHOT = 19
+FLUSH = 21
+RESYNC = 22
+PONG = 23
+ERROR = 24
+LINK = 26
+INVITATION = 27
+THINGS = 28
+TOLD = 45
+CELLS = 46
+MOVED = 48
+
+# The kinds of events: higher ones are the game's.
+ENTER = 0
+#: A track is told as a record of a batch.
+TRACK = 1
+LEAVE = 2
+GONE = 3
+SAID = 4
+
+# The opcodes of WebSocket frames.
+TEXT = 1
+BINARY = 2
+CLOSE = 8
+WS_PING = 9
+WS_PONG = 10
+
+#: A record of `tracks`: slot, the low bytes of seq and ack, x, y, dx, dy, age.
+_RECORD = struct.Struct("<BBBhhhhh")
+#: A record of `wide`: likewise.
+_WIDE = struct.Struct("<HBBhhhhh")
 
 #: A sketch of a crowd after its slot: seq and ack, part of the square, steps.
 _SKETCH = struct.Struct("<BBBbb")
 
-#: Each step of a sketch beyond the first _NEAR counts _COARSE times. A step is _STEP units.
-_NEAR, _COARSE, _STEP = 64, 8, 64
+#: Each step of a sketch beyond the first so many counts _COARSE_STEPS times.
+_NEAR_STEPS = 64
+_COARSE_STEPS = 8
+_STEP_UNITS = 64
 
 #: The values of a batch's items after `ago` that are left out: tracks, others, replaced, wide.
 _LEFT_OUT: tuple[Any, ...] = (b"", (), 0, b"")
@@ -266,8 +305,8 @@ class Crowd:
 def _units(steps: int) -> int:
     """Return how many units the steps of a sketch stand for."""
     far = abs(steps)
-    far = far if far <= _NEAR else _NEAR + (far - _NEAR) * _COARSE
-    return far * _STEP if steps >= 0 else -far * _STEP
+    far = far if far <= _NEAR_STEPS else _NEAR_STEPS + (far - _NEAR_STEPS) * _COARSE_STEPS
+    return far * _STEP_UNITS if steps >= 0 else -far * _STEP_UNITS
 
 
 class BrokenFrame(ValueError):

@@ -51,17 +51,17 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
 /** @typedef {{ people: number, rate: number, flash: number }} Census  Of one square: number of
  * players, messages per second, ms since the last message. */
 
-const REMEMBERED = 10000;                 // ms for which the seq of a removed player is kept
-const IN_TRANSIT = 2000;                  // ms for which a player between two held squares
-                                          // is still drawn
+const REMOVED_MS = 10000;                 // the seq of a removed player is kept for so long
+const IN_TRANSIT_MS = 2000;               // a player between two held squares is drawn for so long
 const DROPPED_SHOWN = 2000;               // ms for which the overlay shows a dropped square
 const RATE_OVER = 3000;                   // ms over which messages of a square are counted
 const TRACK_NEWS = 250;                   // ms: tracks older than this do not count for how
                                           // late a flush came
 const TRACK_BYTES = 12;                   // of a record of a track, after its slot
 const SKETCH_BYTES = 5;                   // of a sketch, after its slot
-const STEP = 64, NEAR = 64, COARSE = 8;   // units of a step of a sketch; from the step NEAR on, each
-                                          // counts COARSE times
+const STEP_UNITS = 64;                    // of a step of a sketch
+const NEAR_STEPS = 64;                    // each further step counts COARSE_STEPS times
+const COARSE_STEPS = 8;
 
 export class Replica {
   constructor() {
@@ -300,12 +300,12 @@ export class Replica {
       this.#freeSlot(known);
       known.seq = seq;
       known.square = [toCol, toRow];
-      known.transitUntil = now + IN_TRANSIT;
+      known.transitUntil = now + IN_TRANSIT_MS;
       return;
     }
     const before = this.removed.get(id);
     this.removed.delete(id);
-    this.removed.set(id, { seq: Math.max(seq, before?.seq ?? 0), until: now + REMEMBERED });
+    this.removed.set(id, { seq: Math.max(seq, before?.seq ?? 0), until: now + REMOVED_MS });
     if (known !== undefined) this.#forget(known);
   }
 
@@ -426,5 +426,5 @@ function middleOf(part, span) {
 /** Return the units that a number of steps in a sketch stands for. */
 function wayOf(steps) {
   const size = Math.abs(steps);
-  return Math.sign(steps) * (size <= NEAR ? size : NEAR + (size - NEAR) * COARSE) * STEP;
+  return Math.sign(steps) * (size <= NEAR_STEPS ? size : NEAR_STEPS + (size - NEAR_STEPS) * COARSE_STEPS) * STEP_UNITS;
 }

@@ -253,7 +253,7 @@ def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path, monkeypa
         assert not list(bot.events()), "it has left for good"
         assert watcher.wait(lambda: bot.id not in seen)
         # The bot's clock is set by its pings, whatever it showed before: here each second.
-        monkeypatch.setattr("flatlands.bot.ACK_EVERY", 0.2)
+        monkeypatch.setattr("flatlands.bot.ACK_EVERY_SECONDS", 0.2)
         assert watcher.wait(lambda: watcher._trip < math.inf)
         drift, watcher._trip = watcher._offset, math.inf
         watcher._offset += 500

@@ -28,8 +28,8 @@ from flatlands.world.track import Tile, tile_at
 
 log = logging.getLogger("flatlands")
 
-#: The seconds after which all nodes of a new world are ready.
-READY = 1.5
+#: All nodes of a new world are ready after so long.
+START_SECONDS = 1.5
 
 #: Milliseconds of a second.
 SECOND = 1000
@@ -233,7 +233,10 @@ class World:
         #: Whether it has a store; and all who have ever joined.
         self.keeps = store
         self.players: list[Player] = []
-        self.run(READY)
+        #: The things that were taken, as they lay there; and the points for them.
+        self._taken: set[tuple[str, bytes]] = set()
+        self._points: Counter[tuple[str, str]] = Counter()
+        self.run(START_SECONDS)
 
     def join(
         self,
@@ -310,7 +313,7 @@ class World:
         self._hosts.append(self._harness.host())
         self._guard(self._hosts[-1])
         self._reach_store()
-        self.run(READY)
+        self.run(START_SECONDS)
         return len(self._hosts) - 1
 
     def _reach_store(self) -> None:

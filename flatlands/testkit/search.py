@@ -25,7 +25,7 @@ SHORT = 15
 SHRINK_WITHIN = 60
 
 #: The deed after which what must hold is checked.
-QUIET = "quiet"
+QUIET_DEED = "quiet"
 
 
 class Deed(NamedTuple):
@@ -111,7 +111,7 @@ class Search(Generic[_P]):
         seconds of time.monotonic."""
         # Deeds after the first quiet in which something is wrong do not matter.
         for n, deed in enumerate(plan.deeds):
-            if deed.what == QUIET and self.fails(plan._replace(deeds=plan.deeds[:n])):
+            if deed.what == QUIET_DEED and self.fails(plan._replace(deeds=plan.deeds[:n])):
                 plan = plan._replace(deeds=plan.deeds[:n])
                 break
         plan = self._leave_out(plan, until, 1)

@@ -21,10 +21,12 @@ from flatlands.bot import bots_of
 from flatlands.server.game import games
 from flatlands.server.messages.table import Field
 from flatlands.testkit import SECOND, Player, World
-from flatlands.testkit.search import QUIET, Deed, Search, parser
+from flatlands.testkit.search import QUIET_DEED, Deed, Search, parser
 
-#: The most nodes and players that a world has at a time.
-NODES_MOST, PLAYERS_MOST = 4, 8
+#: A world has at most so many nodes at a time.
+NODES_MOST = 4
+#: A world has at most so many players at a time.
+PLAYERS_MOST = 8
 
 #: Seconds after which all screens are right once nothing more goes wrong.
 QUIET_FOR = 65
@@ -32,14 +34,16 @@ QUIET_FOR = 65
 #: The least and the most deeds of an episode, which ends with quiet.
 EPISODE = 5, 25
 
-#: Tiles around a player within which it goes, when it does not go to something in view.
-AROUND = 12
+#: A player that goes to nothing in view goes to a tile so near, along each axis.
+AROUND_TILES = 12
 
 #: Sizes of screens, in tiles.
 SCREENS = (12, 24), (40, 25), (64, 36)
 
-#: The most turns that a bot has in a row, and the seconds that each of them takes.
-TURNS, TURN = 40, 0.25
+#: A bot has at most so many turns in a row.
+TURNS_MOST = 40
+#: Each turn takes so long.
+TURN_SECONDS = 0.25
 
 #: Letters of which texts are made.
 LETTERS = "ab zäß\U0001f642"
@@ -118,7 +122,10 @@ class Story:
                 player.go(*some[b % len(some)])
             elif player.me is not None:
                 x, y = player.place()
-                player.go(x + b % (2 * AROUND) - AROUND, y + c % (2 * AROUND) - AROUND)
+                player.go(
+                    x + b % (2 * AROUND_TILES) - AROUND_TILES,
+                    y + c % (2 * AROUND_TILES) - AROUND_TILES,
+                )
 
     def do(self, a: int, b: int, c: int) -> None:
         """Let somebody do what the game lets players do."""
@@ -130,11 +137,11 @@ class Story:
 
     def take_turns(self, a: int, b: int, _c: int) -> None:
         """Let somebody play as the game's own bot does, if it has one."""
-        for _ in range(b % TURNS):
+        for _ in range(b % TURNS_MOST):
             player = self._player(a)
             if self._turn is not None and player is not None and player.me is not None:
                 self._turn(player)
-                self.world.run(TURN)
+                self.world.run(TURN_SECONDS)
 
     def say(self, a: int, b: int, _c: int) -> None:
         if player := self._player(a):
@@ -234,7 +241,7 @@ def plan(seed: int) -> Plan:
             wait = 0 if chance.random() < 0.3 else chance.randint(0, most)
             some = (chance.randrange(10_000) for _ in range(3))
             deeds.append(Deed(wait, kind.__name__, *some))
-        deeds.append(Deed(0, QUIET, 0, 0, 0))
+        deeds.append(Deed(0, QUIET_DEED, 0, 0, 0))
     nodes, skew = chance.randint(1, 3), chance.choice((0, 0, 0.1, 0.3))
     return Plan(seed, nodes, skew, chance.random() < 0.8, tuple(deeds))
 
@@ -242,7 +249,7 @@ def plan(seed: int) -> Plan:
 def play(game: Kind, rules: Callable[[World], object], plan: Plan) -> int:
     """Play a world to its end; return the ms that players have played. Raises what goes wrong."""
     story = Story(game, plan, rules)
-    for deed in (*plan.deeds, Deed(0, QUIET, 0, 0, 0)):
+    for deed in (*plan.deeds, Deed(0, QUIET_DEED, 0, 0, 0)):
         story.play(deed)
     if story.refused and not story.player_ms:
         raise NobodyMay(f"{story.refused} (a TICKET in bot.py lets the players in)")

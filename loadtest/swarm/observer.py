@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flatlands.loadtest.swarm.dues import Dues
-from flatlands.model import GONE, SHOWN, Model, Square
+from flatlands.model import GONE, SNAPSHOT_ENTRY, Model, Square
 
 #: ms by which a batch of another node may seem to be older than the one before it, because the
 #: bot's node has estimated the other's clock again.
@@ -119,7 +119,7 @@ class Observer(Model):
     def note_event(self, kind: int, id: int, seq: int, ack: int) -> None:
         """Log an event, and count it if it repeats the last one of its player, or is older."""
         if self._row < 0:
-            if kind == SHOWN and id in self.players and seq <= self.players[id].seq:
+            if kind == SNAPSHOT_ENTRY and id in self.players and seq <= self.players[id].seq:
                 return
         else:
             before = self._told.get(id, -1)

@@ -40,7 +40,7 @@ from flatlands.loadtest.swarm.world import (
     Interest,
     World,
 )
-from flatlands.model import GONE, LEAVE, SHOWN
+from flatlands.model import GONE, LEAVE, SNAPSHOT_ENTRY
 
 #: us: a move is stale if it is delivered later than this after it was due.
 STALE = 2 * SECOND
@@ -216,7 +216,7 @@ def _judge_moves(
             untold[id].append(number)
             continue
         verdict.delivered += 1
-        verdict.shown += found[1] == SHOWN
+        verdict.shown += found[1] == SNAPSHOT_ENTRY
         if found[0] - number > STALE:
             verdict.late += 1
             verdict.stale += not world.was_late(number, found[0])

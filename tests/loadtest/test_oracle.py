@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flatlands.loadtest.swarm.observer import SHOWN
+from flatlands.loadtest.swarm.observer import SNAPSHOT_ENTRY
 from flatlands.loadtest.swarm.oracle import INCARNATION, judge
 from flatlands.loadtest.swarm.world import SECOND, TILE, World
 from flatlands.wire import ENTER, GONE, LEAVE, TRACK
@@ -266,7 +266,7 @@ def test_a_loss_that_the_server_did_not_own_up_to_is_missing_in_a_stalled_run_to
 
 
 def test_a_move_shown_by_a_square_that_was_told_late_is_not_missing():
-    shown = (MOVES[2] + 9, 2, MOVES[2], SHOWN, -1, 4)
+    shown = (MOVES[2] + 9, 2, MOVES[2], SNAPSHOT_ENTRY, -1, 4)
     assert watch([shown]).missing == 2
     found = watch([shown], holds=[(MOVES[1], 0, 0, 1, 1)])
     assert (found.unheld, found.missing) == (2, 0) and found.adds_up

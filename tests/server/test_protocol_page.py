@@ -199,7 +199,7 @@ NUMBERS = {
         f"up to {protocol.TOKEN_LIMIT} characters",
         f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}",
         f"not more than {movement.INTENT_AGE} ms ago",
-        f"(id, the highest seq) for {seconds(model.REMEMBERED)}",
+        f"(id, the highest seq) for {seconds(model.REMOVED_MS)}",
         f"names nobody else until {seconds(batches.SLOT_RESTS)} after",
         f"adds 0 or more than {batches.FOLLOWED} the record",
         f"`tracks` has {batches.RECORD.size} bytes",

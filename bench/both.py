@@ -12,8 +12,10 @@ from collections.abc import Callable
 from flatlands import compiled
 from flatlands.loadtest.kit.processes import Program, Trouble
 
-#: How often each is measured, and the seconds that one measurement may take.
-TIMES, WITHIN = 5, 600.0
+#: Each is measured so often.
+TIMES = 5
+#: One measurement may take so long.
+WITHIN_SECONDS = 600.0
 
 #: Cost -> its medians in us of CPU, interpreted and compiled.
 Costs = dict[str, tuple[float, float]]
@@ -41,7 +43,7 @@ def _once(switch: str) -> dict[str, float]:
     """Return the costs in a new process; `switch` is the value of COMPILED."""
     command = [sys.executable, "-m", "bench.both"]
     with Program(command, "bench/micro.py", environment={compiled.SWITCH: switch}) as program:
-        line = program.line(WITHIN)
+        line = program.line(WITHIN_SECONDS)
         if line is None:
             raise Trouble(f"bench/micro.py has measured nothing: {program.last_words()}")
     answer = json.loads(line)

@@ -37,8 +37,9 @@ from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT, Heading, leg
 
-#: Players, and the squares over which they are spread. Each player holds some nine squares.
-PLAYERS, SQUARES = 2000, 100
+PLAYERS = 2000
+#: The players are spread over so many squares. Each player holds some nine of them.
+SQUARES = 100
 
 #: Intents that a node gets in one turn of its loop, at 4,000 a second.
 TURN = 4
@@ -54,8 +55,12 @@ REPEATS = 5
 #: Gems that are taken in each repeat.
 TAKES = 200
 
-#: Walkers on fresh land, the legs of each of them, and within how many tiles they begin.
-WALKERS, LEGS, FAR = 100, 6, 10**8
+#: Walkers on fresh land.
+WALKERS = 100
+#: Each walker goes so many legs.
+LEGS_EACH = 6
+#: Walkers begin up to so far from the origin, along each axis.
+FAR_TILES = 10**8
 
 AROUND = [
     Heading(*at) for at in ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))
@@ -242,7 +247,7 @@ def legs(walkers: int) -> tuple[float, float]:
     land, seed = Terrain(random.getrandbits(32)), random.getrandbits(32)
     starts: list[tuple[int, int]] = []
     while len(starts) < walkers:
-        place = random.randrange(-FAR, FAR), random.randrange(-FAR, FAR)
+        place = random.randrange(-FAR_TILES, FAR_TILES), random.randrange(-FAR_TILES, FAR_TILES)
         if not land.blocked(*place):
             starts.append(place)
 
@@ -251,11 +256,11 @@ def legs(walkers: int) -> tuple[float, float]:
         before = time.process_time()
         for column, row in starts:
             x, y, ahead = column * UNIT, row * UNIT, chance.randrange(len(AROUND))
-            for _ in range(LEGS):
+            for _ in range(LEGS_EACH):
                 heading = AROUND[(ahead + chance.randint(-1, 1)) % len(AROUND)]
                 track = leg(land, x, y, heading, 0)
                 x, y = track.at(track.end) if track else (x, y)
-        return (time.process_time() - before) / (walkers * LEGS) * 1e6
+        return (time.process_time() - before) / (walkers * LEGS_EACH) * 1e6
 
     return walk(), walk()
 

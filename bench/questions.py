@@ -36,7 +36,10 @@ with packages("swarm"):
     from flatlands.server.storage.items import QUEUE
     from flatlands.stores.base import CALL_ITEMS_MOST, Item, Store
 
-CAIRNS, NOTES, SPREAD = 20_000, 50_000, 10_000
+CAIRNS = 20_000
+NOTES = 50_000
+#: The cairns are in an area around the origin that is so wide and high.
+SPREAD_TILES = 10_000
 
 #: What is looked for: what nearly all texts have, what a few have, and what none has.
 WORDS = "a", "otter 7", "zzzz"
@@ -56,7 +59,7 @@ def _fill(store: Store, ground: str, notes: Any) -> None:
     chance, words = random.Random(1), ["otter", "tern", "rose", "granite", "above", "the", "lake"]
     items, now = [], time.time_ns() // 1_000_000
     for n in range(CAIRNS):
-        x, y = (chance.randrange(-SPREAD // 2, SPREAD // 2) for _ in "xy")
+        x, y = (chance.randrange(-SPREAD_TILES // 2, SPREAD_TILES // 2) for _ in "xy")
         line = " ".join([*chance.choices(words, k=12), str(n)])
         values = {"player": n, "name": f"P{n}", "text": line, "stones": 1, "_marks": "ab" * 8}
         body = msgpack.packb([now + n, x, y, False, values])

@@ -53,8 +53,10 @@ RUNS = {
     ),
 }
 
-#: Seconds measured in each run, and that the whole run may take.
-SECONDS, WITHIN = 5, 120
+#: Each run is measured for so long.
+MEASURED_SECONDS = 5
+#: A whole run may take so long.
+WITHIN_SECONDS = 120
 
 #: us of CPU of a write to a client. A server that others disturb flushes less often, which saves
 #: these: it seems cheaper.
@@ -75,7 +77,10 @@ while True:
 #: The share of a core that others may use during a pair.
 OTHERS = 0.05
 
-REGRESSION, NOT_VALID = 1, 3
+#: The exit code if a figure has regressed.
+REGRESSION_CODE = 1
+#: The exit code if no valid figures were measured.
+NOT_VALID_CODE = 3
 
 
 @dataclass(frozen=True)
@@ -165,8 +170,8 @@ def verdict(form: Form, tried: Sequence[Pair]) -> tuple[int, str]:
             spoiled = [pair for pair in tried if pair.run == run and pair.spoiled]
             failed = [pair for pair in spoiled if pair.failed]
             if 2 * len(failed) > len(spoiled):
-                return REGRESSION, f"failed: of the run {run}, {failed[-1].spoiled}"
-            return NOT_VALID, (
+                return REGRESSION_CODE, f"failed: of the run {run}, {failed[-1].spoiled}"
+            return NOT_VALID_CODE, (
                 f"not valid: of {form.attempts} pairs of the run {run} only {count} were "
                 f"undisturbed, and {form.pairs} are needed; end what else runs here"
             )
@@ -177,9 +182,12 @@ def verdict(form: Form, tried: Sequence[Pair]) -> tuple[int, str]:
             if (middle := statistics.median(ratios)) > 1 + form.limit:
                 (sure if min(ratios) > 1 else unsure).append(f"{name} costs {middle - 1:.1%} more")
     if sure:
-        return REGRESSION, f"regression: {', '.join(sure)}"
+        return REGRESSION_CODE, f"regression: {', '.join(sure)}"
     if unsure:
-        return NOT_VALID, f"not valid: {', '.join(unsure)}, but not in all pairs; measure again"
+        return (
+            NOT_VALID_CODE,
+            f"not valid: {', '.join(unsure)}, but not in all pairs; measure again",
+        )
     return 0, f"no regression: no figure is more than {form.limit:.0%} above that of there"
 
 
@@ -238,10 +246,10 @@ def measure(there: Side, here: Side, run: str, here_first: bool) -> Pair:
     """Measure a pair of runs, and what others used meanwhile. Raises Trouble and Interrupted."""
     pair, loops = Pair(run), dict[Side, float]()
     for side in (here, there) if here_first else (there, here):
-        words = (*RUNS[run], "--seconds", str(SECONDS), "--sample", "1")
+        words = (*RUNS[run], "--seconds", str(MEASURED_SECONDS), "--sample", "1")
         before = _used()
         with timed_loop() as loop:
-            [result] = run_apart(words, WITHIN, side.folder, {compiled.SWITCH: side.switch})
+            [result] = run_apart(words, WITHIN_SECONDS, side.folder, {compiled.SWITCH: side.switch})
         loops[side] = statistics.mean(loop)
         busy, ours, past = (now - then for then, now in zip(before, _used(), strict=True))
         pair.others = max(pair.others, (busy - ours) / past)
@@ -372,7 +380,7 @@ def _compare(given: argparse.Namespace, say: Callable[[str], None]) -> int:
             f"not valid: the commit {given.commit} is not in this clone; "
             "git fetch --unshallow fetches all commits"
         )
-        return NOT_VALID
+        return NOT_VALID_CODE
     cores = sorted(os.sched_getaffinity(0))[:2]
     if len(cores) < 2:
         raise Trouble("the server and its clients need a core each, and there is one")

@@ -10,8 +10,12 @@ from typing import Any
 
 from flatlands.loadtest.swarm.kept import run_apart
 
-#: Seconds measured in each run; for a full measurement, seconds and the number of runs.
-SECONDS, FULL_SECONDS, FULL_TIMES = 6, 8, 3
+#: Each run is measured for so long.
+MEASURED_SECONDS = 6
+#: Each run of a full measurement is measured for so long.
+FULL_SECONDS = 8
+#: A full measurement has so many runs.
+FULL_RUNS = 3
 
 #: Seconds that a run may take in addition to these.
 BESIDES = 180
@@ -61,7 +65,7 @@ def measure(say: Callable[[str], None], full: bool) -> dict[str, Results]:
     Results include runs that went wrong: see `good`. Raises Trouble and Interrupted.
     """
     results = {}
-    seconds, times = (FULL_SECONDS, FULL_TIMES) if full else (SECONDS, 1)
+    seconds, times = (FULL_SECONDS, FULL_RUNS) if full else (MEASURED_SECONDS, 1)
     for name, options in (RUNS | MORE if full else RUNS).items():
         say(f"  bots.py {' '.join(options)} ...")
         command = (*options, "--seconds", str(seconds), "--repeat", str(times))

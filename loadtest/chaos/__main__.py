@@ -28,8 +28,10 @@ with packages("swarm"):
     from flatlands.loadtest.swarm.result import END, Options, Result
     from flatlands.loadtest.swarm.run import Field, run
 
-#: Seconds of measured time before the fault, and after the promised time.
-BEFORE, AFTER = 3.0, 3.0
+#: The measured time before the fault.
+BEFORE_SECONDS = 3.0
+#: The measured time after the promised time.
+AFTER_SECONDS = 3.0
 
 #: The most times that a fault is tried: a run that is not valid is repeated.
 TRIES = 3
@@ -63,7 +65,7 @@ class Outcome:
 def try_fault(name: str, bots: int, display: show.Display) -> Outcome:
     """Inflict one fault on a new server, under a number of bots."""
     fault = FAULTS[name]
-    seconds = BEFORE + fault.seconds + fault.promise + AFTER
+    seconds = BEFORE_SECONDS + fault.seconds + fault.promise + AFTER_SECONDS
     options = Options(bots=bots, seconds=seconds, sample=30, late=500.0, pin=False)
     outcome = Outcome(name, fault)
     squares = max(bots // SHARE, 1)
@@ -75,7 +77,7 @@ def try_fault(name: str, bots: int, display: show.Display) -> Outcome:
 
             def deed(there: Field, ground: Ground = ground, over: list[int] = over) -> None:
                 ground.field = there
-                signals.sleep(BEFORE)
+                signals.sleep(BEFORE_SECONDS)
                 over.append(fault.deed(ground))
 
             with display.following(f"{name}: {fault.about}", options) as following:

@@ -15,16 +15,19 @@ from flatlands.loadtest.swarm import show
 from flatlands.loadtest.swarm.result import Options
 from flatlands.loadtest.swarm.run import Field, run
 
-#: Seconds between two faults, and seconds to wait at the end until all players are gone: a lost
-#: player stays for ten.
-PAUSE, REST = 8.0, 25.0
+#: The time between two faults.
+PAUSE_SECONDS = 8.0
+#: The time at the end until all players are gone: a lost player stays for ten seconds.
+REST_SECONDS = 25.0
 
 #: Seconds of play before the first measurement. Each fault is done about once in them.
 WARM_UP = 100.0
 
-#: How much a process's memory may grow, as a share and in MB: freed memory does not all go back to
-#: the system.
-MORE, MORE_MB = 0.10, 8.0
+# Freed memory does not all go back to the system.
+#: The memory of a process may grow by such a share.
+GROWTH_SHARE = 0.10
+#: It may grow by so much in any case.
+GROWTH_MB = 8.0
 
 #: How many descriptors a process may have gained: a connection to the broker may be made again.
 MORE_FDS = 2
@@ -52,10 +55,10 @@ def soak(seconds: float, bots: int, display: show.Display) -> Soaked:
         ground = Ground(stack, "redis://", 2, max(bots // 20, 1))
         # After this, everything that is made only once exists, and queues have had their peaks.
         _play(ground, bots, min(WARM_UP, seconds), display, found)
-        signals.sleep(REST)
+        signals.sleep(REST_SECONDS)
         before = _measure(ground)
         _play(ground, bots, seconds, display, found)
-        signals.sleep(REST)
+        signals.sleep(REST_SECONDS)
         after = _measure(ground)
     _compare(before, after, found)
     return found
@@ -70,14 +73,14 @@ def _play(ground: Ground, bots: int, seconds: float, display: show.Display, foun
 
     def deed(there: Field) -> None:
         ground.field = there
-        while time.monotonic() < until - PAUSE:
+        while time.monotonic() < until - PAUSE_SECONDS:
             for name in SOAKING:
                 left = until - time.monotonic()
-                if left > PAUSE + FAULTS[name].seconds:
+                if left > PAUSE_SECONDS + FAULTS[name].seconds:
                     FAULTS[name].deed(ground)
                     done.append(name)
-                    signals.sleep(PAUSE)
-            if left <= PAUSE * 3:
+                    signals.sleep(PAUSE_SECONDS)
+            if left <= PAUSE_SECONDS * 3:
                 return
 
     with display.following(f"soak: {seconds:.0f} s", options) as following:
@@ -119,5 +122,5 @@ def _compare(
 
 def _allowed(name: str, before: float) -> float:
     if name == "MB":
-        return max(before * MORE, MORE_MB)
+        return max(before * GROWTH_SHARE, GROWTH_MB)
     return MORE_FDS if name == "descriptors" else GROWN.get(name, 0)

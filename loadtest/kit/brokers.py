@@ -20,7 +20,7 @@ from typing import Any
 from redis import Redis
 
 from flatlands.loadtest.kit import signals
-from flatlands.loadtest.kit.processes import START, Program, Trouble, find
+from flatlands.loadtest.kit.processes import START_SECONDS, Program, Trouble, find
 
 #: A broker's URL, and the programs that were started for it.
 Started = tuple[str, list[Program]]
@@ -116,7 +116,7 @@ def redis_cluster(stack: ExitStack) -> Started:
         return "cluster_state:ok" in ask("-p", port, "CLUSTER", "INFO").stdout
 
     made = ask("--cluster", "create", *hosts, "--cluster-yes")
-    deadline = time.monotonic() + START
+    deadline = time.monotonic() + START_SECONDS
     while not all(is_whole(port) for port in ports):
         if made.returncode or time.monotonic() > deadline:
             raise Trouble(f"the Redis Cluster does not start: {made.stdout.strip()[-200:]}")
@@ -164,7 +164,7 @@ def mosquitto(stack: ExitStack) -> Started:
     command = [find("mosquitto", "mosquitto"), "-c", str(configuration)]
     program = stack.enter_context(Program(command, "mosquitto"))
     # It buffers its log lines, so a line that says it is ready would come late.
-    until = time.monotonic() + START
+    until = time.monotonic() + START_SECONDS
     while not _listens(port):
         if program.death() or time.monotonic() > until:
             raise Trouble(f"mosquitto does not start: {program.last_words()}")

@@ -25,8 +25,10 @@ from flatlands.loadtest.kit.options import bare
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-#: Seconds that a program may take to start and to end, on a busy machine.
-START, PARTING = 30.0, 10.0
+#: A program may take so long to start, on a busy machine.
+START_SECONDS = 30.0
+#: A program may take so long to end, on a busy machine.
+END_SECONDS = 10.0
 
 #: File descriptors that a process needs in addition to its clients' sockets.
 SPARE_DESCRIPTORS = 64
@@ -156,7 +158,7 @@ class Program:
                 return None
             signals.sleep(signals.LOOK)
 
-    def ready(self, pattern: str, seconds: float = START) -> re.Match[str]:
+    def ready(self, pattern: str, seconds: float = START_SECONDS) -> re.Match[str]:
         """Wait for a line of its standard output that matches a pattern; return the match.
 
         Raises Trouble if no such line comes within `seconds`, and Interrupted.
@@ -206,7 +208,7 @@ class Program:
         ended = f"it ended with exit status {status}" if status is not None else "it says nothing"
         return _best_line(_read(self._output).decode(errors="replace") + self.errors()) or ended
 
-    def end(self, patience: float = PARTING) -> None:
+    def end(self, patience: float = END_SECONDS) -> None:
         """End it with SIGTERM, and after `patience` seconds by force.
 
         Processes that it has started and left behind are killed too.

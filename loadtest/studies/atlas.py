@@ -31,11 +31,16 @@ from flatlands.testkit.sessions import NoSocket, session_factory
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
 
-PLAYERS, SQUARES_WIDE, VIEWERS, SECONDS = 10_000, 45, 100, 20
+PLAYERS = 10_000
+#: The players stand in a field so many squares wide and high.
+SQUARES_WIDE = 45
+VIEWERS = 100
+MEASURED_SECONDS = 20
 
-#: The same players in a field this many squares wide, and so many clients that half of them look at
-#: as many different parts as a node allows.
-FAR_APART, MANY = 2000, 512
+#: The same players in a field so many squares wide and high are far apart.
+FAR_SQUARES_WIDE = 2000
+#: Half of so many clients look at as many different parts as a node allows.
+MANY_VIEWERS = 512
 
 #: Name -> the most that it should be.
 TARGETS = {
@@ -121,11 +126,11 @@ def _points(name: str, parts: bool, wide: int, viewers: int) -> Iterator[Point]:
     with closing(Viewers(parts, wide, viewers)) as all:
         all.second()
         before = [connection.bytes_out for connection in all.connections]
-        cpu = statistics.median(all.second() for _ in range(SECONDS)) * 100
+        cpu = statistics.median(all.second() for _ in range(MEASURED_SECONDS)) * 100
         found = {f"{name}: CPU of a core, %": cpu}
         if parts and wide == SQUARES_WIDE:
             sent = [
-                (connection.bytes_out - was) / SECONDS / 1000
+                (connection.bytes_out - was) / MEASURED_SECONDS / 1000
                 for connection, was in zip(all.connections, before, strict=True)
             ]
             found["KB/s to a client that sees the whole world"] = max(sent[::2])
@@ -159,7 +164,7 @@ class Atlas(Study):
         for name, *what in (
             ("all see the whole world", False, SQUARES_WIDE, VIEWERS),
             ("half of them see a part", True, SQUARES_WIDE, VIEWERS),
-            ("players far apart, 256 parts", True, FAR_APART, MANY),
+            ("players far apart, 256 parts", True, FAR_SQUARES_WIDE, MANY_VIEWERS),
         ):
             yield name, partial(_points, name, *what)
 

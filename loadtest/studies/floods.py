@@ -23,11 +23,21 @@ from flatlands.loadtest.studies.study import Column, Measure, Point, Study
 from flatlands.loadtest.swarm import target
 from flatlands.loadtest.swarm.visitor import Address, Visitor, connected
 
-#: Players that are measured, moves and pings of each a second, and squares in which they begin.
-PLAYERS, MOVES, PINGS, SPREAD = 200, 1.0, 4.0, 8
+#: So many players are measured.
+PLAYERS = 200
+#: Each player makes so many moves.
+MOVES_A_SECOND = 1.0
+#: Each player sends so many pings.
+PINGS_A_SECOND = 4.0
+#: The players begin in so many squares.
+SPREAD_SQUARES = 8
 
-#: Seconds measured before and during a flood, and of rest after it.
-BEFORE, DURING, REST = 3.0, 6.0, 1.5
+#: The measured time before a flood.
+BEFORE_SECONDS = 3.0
+#: The measured time during a flood.
+DURING_SECONDS = 6.0
+#: The rest after a flood.
+REST_SECONDS = 1.5
 
 #: ms by which the 99th percentile may grow during a flood.
 TARGET = 50
@@ -216,8 +226,8 @@ class Player(Visitor):
         #: Number of a move that is not answered yet -> the time at which it was sent.
         self.moves: dict[int, float] = {}
         # The players act at different times.
-        self.move_at = time.monotonic() + number / PLAYERS / MOVES
-        self.ping_at = time.monotonic() + number / PLAYERS / PINGS
+        self.move_at = time.monotonic() + number / PLAYERS / MOVES_A_SECOND
+        self.ping_at = time.monotonic() + number / PLAYERS / PINGS_A_SECOND
 
 
 class Field:
@@ -312,10 +322,10 @@ class Field:
             return
         messages = b""
         if now >= player.ping_at:
-            player.ping_at = max(player.ping_at + 1 / PINGS, now)
+            player.ping_at = max(player.ping_at + 1 / PINGS_A_SECOND, now)
             messages += wire.message(wire.PING, int(now * 1e6), player.flush)
         if now >= player.move_at:
-            player.move_at = max(player.move_at + 1 / MOVES, now)
+            player.move_at = max(player.move_at + 1 / MOVES_A_SECOND, now)
             player.walks += 1
             player.moves[player.walks] = now
             heading = 1 - 2 * (player.walks % 2)
@@ -376,26 +386,26 @@ class Floods(Study):
     def _points(self) -> Iterator[Point]:
         processes = multiprocessing.get_context("spawn")
         with (
-            target.started("", 1, SPREAD) as server,
+            target.started("", 1, SPREAD_SQUARES) as server,
             contextlib.closing(Field(server.address)) as field,
         ):
             field.run(3)
             for name, flood in FLOODS.items():
                 self.note_progress(f"{name} ...")
-                field.run(BEFORE)
+                field.run(BEFORE_SECONDS)
                 row: Point = {"series": name}
                 row |= {"pong before": _slowest(field.pongs), "move before": _slowest(field.moves)}
                 process = processes.Process(target=flood, args=(server.address,), daemon=True)
                 process.start()
                 try:
                     field.run(0.5)  # in which its interpreter starts
-                    field.run(DURING)
+                    field.run(DURING_SECONDS)
                 finally:
                     process.kill()
                     process.join()
                 row |= {"pong": _slowest(field.pongs), "move": _slowest(field.moves)}
                 yield {**row, "gap": field.gap * 1000, "lost": field.lost}
-                field.run(REST)
+                field.run(REST_SECONDS)
 
 
 main = Floods.main

@@ -34,21 +34,28 @@ from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import PACE_USUAL
 
-#: How many there are of each kind, how many players and connections are in one square, and how many
-#: squares around these the screens may reach.
-NUMBER, TOGETHER, RING = 1000, 10, 4
+#: There are so many of each kind.
+OF_EACH_KIND = 1000
+#: So many players and connections are in one square.
+PER_SQUARE = 10
+#: The screens may reach so many squares around these.
+RING_SQUARES = 4
 
 #: The tiles that a screen shows.
 VIEWPORT = 24, 24
 
-#: The id of the node that has the other players, and the first of their ids.
-OTHER, FIRST = 7, 2**40
+#: The id of the node that has the other players.
+OTHER_NODE = 7
+#: The first id of the other players.
+FIRST_ID = 2**40
 
-#: Seconds that the node has to do what it was told, and in which it writes to its screens.
-PATIENCE, FLUSHED = 30.0, 0.5
+#: The node has so long to do what it was told.
+PATIENCE_SECONDS = 30.0
+#: The node writes to its screens within so long.
+FLUSHED_SECONDS = 0.5
 
 
-def each(number: int = NUMBER) -> dict[str, int]:
+def each(number: int = OF_EACH_KIND) -> dict[str, int]:
     """Return kind -> the bytes of one, measured with `number`. Raises Trouble and Interrupted."""
     raise_descriptor_limit()
     terrain = Terrain(2013)
@@ -84,11 +91,11 @@ class _Growth:
         stats: Counter[str] = Counter()
         self._loop = Loop(stats)
         broker = open_broker("memory://bench-memory")
-        spread = -(-number // TOGETHER)
+        spread = -(-number // PER_SQUARE)
         self._node = Node(
             grid=Grid(), terrain=terrain, broker=broker, loop=self._loop, spread=spread
         )
-        self._inside = [spread_square(turn // TOGETHER, spread) for turn in range(number)]
+        self._inside = [spread_square(turn // PER_SQUARE, spread) for turn in range(number)]
         listening = gevent.spawn(self._node.listen)
         stack.callback(listening.join)
         stack.callback(broker.close)
@@ -100,13 +107,13 @@ class _Growth:
         gc.collect()
         before, _ = tracemalloc.get_traced_memory()
         do()
-        until = self._loop.now() + PATIENCE * 1000
+        until = self._loop.now() + PATIENCE_SECONDS * 1000
         while not done():
             signals.check()
             if self._loop.now() > until:
                 raise Trouble("a node does not do what it is told")
             gevent.sleep(0.02)
-        gevent.sleep(FLUSHED)
+        gevent.sleep(FLUSHED_SECONDS)
         gc.collect()
         after, _ = tracemalloc.get_traced_memory()
         return round((after - before) / number)
@@ -119,8 +126,8 @@ class _Growth:
         columns, rows = zip(*self._inside, strict=True)
         wanted: list[Square] = [
             (column, row)
-            for column in range(min(columns) - RING, max(columns) + RING + 1)
-            for row in range(min(rows) - RING, max(rows) + RING + 1)
+            for column in range(min(columns) - RING_SQUARES, max(columns) + RING_SQUARES + 1)
+            for row in range(min(rows) - RING_SQUARES, max(rows) + RING_SQUARES + 1)
         ]
         heard = self._node.replicas.squares
         return self._took(
@@ -144,12 +151,12 @@ class _Growth:
         for number, square in enumerate(dict.fromkeys(self._inside), 1):
             stand = middle, middle, 0, 0, 0, 0, PACE_USUAL, []
             events: list[Any] = [
-                EnterEvent(ENTER, FIRST + turn, 1, 0, f"other {turn}", False, turn, *stand)
+                EnterEvent(ENTER, FIRST_ID + turn, 1, 0, f"other {turn}", False, turn, *stand)
                 for turn, at in enumerate(self._inside)
                 if at == square
             ]
             tail = protocol.tail(Content(b"", events))
-            batch = peer_protocol.batch(square, OTHER, 0, number, now, tail)
+            batch = peer_protocol.batch(square, OTHER_NODE, 0, number, now, tail)
             yield Message(node.channels.square(square), batch)
 
     def own(self) -> int:

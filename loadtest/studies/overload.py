@@ -23,19 +23,25 @@ PLAYERS = 2000, 3000, 4000
 #: Players in each square, as in the runs of bench/whole.py: each hears 180 others.
 SHARE = 22.6
 
-#: Seconds that are measured with half a core, the first of them left out.
-LASTS, FIRST = 14.0, 4.0
+#: The time that is measured with half a core.
+MEASURED_SECONDS = 14.0
+#: The first part of that time, which is left out.
+LEFT_OUT_SECONDS = 4.0
 
-#: A run in which half of the core is gone for a while: players, and seconds before, during and
-#: after.
-PASSING, BEFORE, DURING, AFTER = 2000, 5.0, 10.0, 12.0
+# In one run half of the core is gone for a while.
+#: The players of that run.
+PASSING_PLAYERS = 2000
+BEFORE_SECONDS = 5.0
+DURING_SECONDS = 10.0
+AFTER_SECONDS = 12.0
 
 #: The server is well again when the 99th percentile is at most this many times the one before.
 WELL = 1.5
 
-#: The share of the deliveries a CPU second with a whole core that should be left, and the seconds
-#: after which the server should be well again.
-TARGET_SHARE, TARGET_WELL = 0.7, 5.0
+#: Such a share of the deliveries a CPU second with a whole core should be left.
+TARGET_SHARE = 0.7
+#: The server should be well again after so long.
+TARGET_WELL_SECONDS = 5.0
 
 
 def _options(players: int, seconds: float) -> Options:
@@ -136,17 +142,32 @@ class Overload(Study):
 
     def _measured(self) -> Iterator[Point]:
         note, half = self.note_progress, "half a core"
-        options = _options(PASSING, BEFORE + DURING + AFTER)
-        result = measured(options, f"{PASSING} players", note, _steal(BEFORE, DURING))
-        before = [row for row in result.series if row["second"] < BEFORE]
-        during = [row for row in result.series if BEFORE + 2 < row["second"] < BEFORE + DURING]
-        yield found(f"{PASSING} players, a whole core", before, result)
-        point = found(f"{PASSING} players, {half} for {DURING:g} s", during, result)
-        yield {**point, "well_after_s": well_after(result.series, BEFORE, BEFORE + DURING)}
+        options = _options(PASSING_PLAYERS, BEFORE_SECONDS + DURING_SECONDS + AFTER_SECONDS)
+        result = measured(
+            options, f"{PASSING_PLAYERS} players", note, _steal(BEFORE_SECONDS, DURING_SECONDS)
+        )
+        before = [row for row in result.series if row["second"] < BEFORE_SECONDS]
+        during = [
+            row
+            for row in result.series
+            if BEFORE_SECONDS + 2 < row["second"] < BEFORE_SECONDS + DURING_SECONDS
+        ]
+        yield found(f"{PASSING_PLAYERS} players, a whole core", before, result)
+        point = found(f"{PASSING_PLAYERS} players, {half} for {DURING_SECONDS:g} s", during, result)
+        yield {
+            **point,
+            "well_after_s": well_after(
+                result.series, BEFORE_SECONDS, BEFORE_SECONDS + DURING_SECONDS
+            ),
+        }
         for players in PLAYERS:
             name = f"{players} players, {half}"
-            result = measured(_options(players, LASTS), name, note, _steal(0.0, LASTS))
-            yield found(name, [row for row in result.series if row["second"] > FIRST], result)
+            result = measured(
+                _options(players, MEASURED_SECONDS), name, note, _steal(0.0, MEASURED_SECONDS)
+            )
+            yield found(
+                name, [row for row in result.series if row["second"] > LEFT_OUT_SECONDS], result
+            )
 
     def end(self, run: dict[str, Any], code: int) -> int:
         """Print how soon the server was well again."""
@@ -154,7 +175,7 @@ class Overload(Study):
             if "well_after_s" in point:
                 well = point["well_after_s"]
                 when = "not well again" if well is None else f"well again after {well:.0f} s"
-                print(f"\nThe server is {when} (target: within {TARGET_WELL:g} s).")
+                print(f"\nThe server is {when} (target: within {TARGET_WELL_SECONDS:g} s).")
         return code
 
 

@@ -36,8 +36,10 @@ from flatlands.world.events import Player
 from flatlands.world.grid import Grid
 from flatlands.world.track import UNIT, stand
 
-#: The width, in units, of the area around the origin over which rows are spread, and of a square.
-SPREAD, SPAN = 4096 * UNIT, Grid().span
+#: Rows are spread over an area around the origin that is so wide and high.
+SPREAD_UNITS = 4096 * UNIT
+#: A square is so wide and high.
+SPAN_UNITS = Grid().span
 
 #: How many keys, or values of one key, MEMORY USAGE samples.
 SAMPLE = 1000
@@ -88,7 +90,7 @@ def made(number: int) -> list[Row]:
     rows = []
     for id in sorted(ids):
         name = "".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 16)))
-        place = (chance.randrange(-SPREAD // 2, SPREAD // 2) for _ in "xy")
+        place = (chance.randrange(-SPREAD_UNITS // 2, SPREAD_UNITS // 2) for _ in "xy")
         rows.append(Row(id, name.capitalize(), *place))
     chance.shuffle(rows)
     return rows
@@ -154,7 +156,12 @@ def _in_store(store: Store, rows: Sequence[Row], ready: Callable[[], object]) ->
         store.put(
             KEY,
             [
-                Item(str(row.id), NEVER_DUE_MS, f"{row.x // SPAN}:{row.y // SPAN}", row.rest)
+                Item(
+                    str(row.id),
+                    NEVER_DUE_MS,
+                    f"{row.x // SPAN_UNITS}:{row.y // SPAN_UNITS}",
+                    row.rest,
+                )
                 for row in some
             ],
         )

@@ -34,8 +34,10 @@ from flatlands.stores.registry import open_store
 
 CALLERS = (1, 10, 100)
 
-#: Rows, keys, items and scores that are there before, and how many of them a range has.
-FILLED, RANGE = 10_000, 10
+#: So many rows, keys, items and scores are there before.
+FILLED_ROWS = 10_000
+#: A range has so many of them.
+RANGE_ROWS = 10
 
 #: A figure is marked if it differs by more than this factor from the median of the others.
 FACTOR = 3.0
@@ -43,7 +45,9 @@ FACTOR = 3.0
 #: The value of a key, and the body of an item.
 BODY = bytes(40)
 
-QUEUE, BOARD, LEASE = "queue", "board", 60_000
+QUEUE = "queue"
+BOARD = "board"
+LEASE_MS = 60_000
 
 #: What CLAIMED_WHERE claims: the calls that it names -> calls a second.
 CLAIMED = {"SET, GET of Redis": 110_000, "INSERT, SELECT of Redisql": 95_000}
@@ -72,7 +76,7 @@ class Point(NamedTuple):
 
 
 def _some() -> int:
-    return random.randrange(FILLED)
+    return random.randrange(FILLED_ROWS)
 
 
 # Redis.
@@ -108,7 +112,7 @@ def _redis(of: Callable[[Line], Call]) -> Iterator[Ready]:
     with ExitStack() as stack:
         url, _ = brokers.start(stack, "redis://")
         first = Line(url, stack)
-        pairs = ((f"key:{number}", BODY) for number in range(FILLED))
+        pairs = ((f"key:{number}", BODY) for number in range(FILLED_ROWS))
         first.ask("MSET", *(word for pair in pairs for word in pair))
 
         def ready(callers: int) -> list[Call]:
@@ -142,7 +146,7 @@ class Base:
             "BEGIN",
         ):
             self._connection.execute(statement)
-        for number in range(FILLED):
+        for number in range(FILLED_ROWS):
             self._connection.execute("INSERT INTO player VALUES (?, ?, ?, ?)", _row(number))
             self._connection.execute("INSERT INTO score VALUES (?, ?)", (number, number % 100))
         self._connection.execute("COMMIT")
@@ -186,7 +190,7 @@ def _sqlite(of: Callable[[Base], Call]) -> Iterator[Ready]:
 
 def _insert(base: Base) -> Call:
     statement = "INSERT INTO player VALUES (?, ?, ?, ?)"
-    return lambda number: base.ask(statement, _row(FILLED + number))
+    return lambda number: base.ask(statement, _row(FILLED_ROWS + number))
 
 
 def _by_id(base: Base) -> Call:
@@ -195,12 +199,12 @@ def _by_id(base: Base) -> Call:
 
 
 def _ranged(statement: str) -> Callable[[Base], Call]:
-    """Return a function that makes calls to read RANGE rows, from one id to another."""
+    """Return a function that makes calls to read RANGE_ROWS, from one id to another."""
 
     def of(base: Base) -> Call:
         def call(_: int) -> None:
-            first = random.randrange(FILLED - RANGE)
-            _is(len(base.ask(statement, (first, first + RANGE - 1))), RANGE)
+            first = random.randrange(FILLED_ROWS - RANGE_ROWS)
+            _is(len(base.ask(statement, (first, first + RANGE_ROWS - 1))), RANGE_ROWS)
 
         return call
 
@@ -220,7 +224,7 @@ def _store(server: str, of: Callable[[Store], Call]) -> Iterator[Ready]:
             url = f"{server}{folder}/store.db"
         store = open_store(url, "uniform")
         stack.callback(store.close)
-        for start in range(0, FILLED, CALL_ITEMS_MOST):
+        for start in range(0, FILLED_ROWS, CALL_ITEMS_MOST):
             store.put(QUEUE, [_item(number) for number in range(start, start + CALL_ITEMS_MOST)])
         call = of(store)
         yield lambda callers: [call] * callers
@@ -231,7 +235,7 @@ def _item(number: int) -> Item:
 
 
 def _put(store: Store) -> Call:
-    return lambda number: _is(store.put(QUEUE, [_item(FILLED + number)]), 1)
+    return lambda number: _is(store.put(QUEUE, [_item(FILLED_ROWS + number)]), 1)
 
 
 def _claim(store: Store) -> Call:
@@ -239,8 +243,8 @@ def _claim(store: Store) -> Call:
     never becomes shorter."""
 
     def call(number: int) -> None:
-        ids = [claimed.id for claimed in store.claim(QUEUE, 1, LEASE)]
-        _is(store.done(QUEUE, ids, [(QUEUE, _item(FILLED + number))]), 1)
+        ids = [claimed.id for claimed in store.claim(QUEUE, 1, LEASE_MS)]
+        _is(store.done(QUEUE, ids, [(QUEUE, _item(FILLED_ROWS + number))]), 1)
 
     return call
 
@@ -257,12 +261,12 @@ def _take(store: Store) -> Call:
 
 def _rank(store: Store) -> Call:
     """Return a call that asks for a place on a board, which is filled first."""
-    for number in range(FILLED):
+    for number in range(FILLED_ROWS):
         store.add(Score(BOARD, str(number), number % 100 + 1))
 
     def call(_: int) -> None:
         rank = store.rank(BOARD, str(_some()))
-        _is(rank is not None and rank.of, FILLED)
+        _is(rank is not None and rank.of, FILLED_ROWS)
 
     return call
 
@@ -285,10 +289,10 @@ OPERATIONS: dict[str, Callable[[], Any]] = {
     "Redis: GET": lambda: _redis(_get),
     "sqlite: INSERT": lambda: _sqlite(_insert),
     "sqlite: SELECT by id": lambda: _sqlite(_by_id),
-    f"sqlite: SELECT by range of {RANGE}": lambda: _sqlite(
+    f"sqlite: SELECT by range of {RANGE_ROWS}": lambda: _sqlite(
         _ranged("SELECT name, x, y FROM player WHERE id BETWEEN ? AND ?")
     ),
-    f"sqlite: join of {RANGE}": lambda: _sqlite(_ranged(_JOIN)),
+    f"sqlite: join of {RANGE_ROWS}": lambda: _sqlite(_ranged(_JOIN)),
     "store in a file: put": lambda: _store("sqlite:///", _put),
     "store in a file: claim, done": lambda: _store("sqlite:///", _claim),
     "store in a file: take": lambda: _store("sqlite:///", _take),

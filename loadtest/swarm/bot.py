@@ -25,9 +25,14 @@ from flatlands.loadtest.swarm.observer import Look, Observer
 from flatlands.loadtest.swarm.reader import Flush
 from flatlands.wire import Square
 
-#: A flush is acknowledged after ACK_AFTER us or ACK_BYTES bytes: by a ping, if the last ping was
-#: PING_EVERY us ago. A quiet connection is pinged after PING_ANYWAY us.
-ACK_AFTER, ACK_BYTES, PING_EVERY, PING_ANYWAY = 850_000, 90_000, 5_000_000, 10_000_000
+#: A flush is acknowledged after so long.
+ACK_AFTER_US = 850_000
+#: A flush is acknowledged sooner if so many bytes have come.
+ACK_BYTES = 90_000
+#: It is acknowledged by a ping if the last ping was so long ago.
+PING_EVERY_US = 5_000_000
+#: A quiet connection is pinged after so long.
+QUIET_PING_US = 10_000_000
 
 #: us: an acknowledgement that is due sooner goes with a move.
 ACK_WITH = 500_000
@@ -35,8 +40,10 @@ ACK_WITH = 500_000
 #: us: a pong that takes longer shows that the server, or the way to it, was late.
 SLOW = 1_000_000
 
-#: us without a pong after which a connection is dead, and within which a connection must be made.
-DEAD_AFTER, MADE_WITHIN = 8_000_000, 30_000_000
+#: A connection is dead after so long without a pong.
+DEAD_AFTER_US = 8_000_000
+#: A connection must be made within so long.
+MADE_WITHIN_US = 30_000_000
 
 #: Units of a tile.
 TILE = 1024
@@ -363,7 +370,7 @@ class Bot(Connection, Playing):
         self.ack_due = False
         self._unread = 0
         # The pongs of observers show when the server was late.
-        if self.observer is None and now - self.pinged < PING_EVERY:
+        if self.observer is None and now - self.pinged < PING_EVERY_US:
             return wire.message(wire.ACK, self.flush)
         return self._ping(now)
 

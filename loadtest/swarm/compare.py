@@ -19,15 +19,19 @@ from flatlands.loadtest.kit.terminal import Terminal
 from flatlands.loadtest.kit.thresholds import CROSSED
 from flatlands.loadtest.swarm.show import FIGURES, shown
 
-#: The figures of which more is better; and those, set by the load, of which neither is.
-MORE_IS_BETTER, NEITHER = ("per CPU s",), ("moves/s", "deliveries/s")
+#: The figures of which more is better.
+MORE_IS_BETTER = ("per CPU s",)
+#: The figures, set by the load, of which neither more nor less is better.
+NEITHER = ("moves/s", "deliveries/s")
 
 #: Facts about a machine that hold only at the moment.
 _MOMENTARY = ("date", "load_before")
 
-#: The fewest runs of each file that show a spread, and the least change, as a share. Of three runs
-#: of the same thing one figure in 22 would differ by chance, of five one in 550.
-FEWEST, LEAST = 5, 0.01
+#: The fewest runs of each file that show a spread. Of three runs of the same thing one figure in 22
+#: would differ by chance, of five one in 550.
+RUNS_LEAST = 5
+#: The least change, as a share.
+CHANGE_LEAST = 0.01
 
 #: What a figure was in each run.
 Values = list[float]
@@ -76,11 +80,11 @@ def main(arguments: Sequence[str]) -> int:
 def verdict(figure: str, before: Values, after: Values) -> str:
     """Return "better", "worse", or "differs" for a figure that cannot be either; an empty text if
     it does not differ beyond the spread, or if that is not known."""
-    if min(len(before), len(after)) < FEWEST:
+    if min(len(before), len(after)) < RUNS_LEAST:
         return ""
     more, middle = min(after) > max(before), statistics.median(before)
     apart = abs(statistics.median(after) - middle)
-    spread = max(*(max(runs) - min(runs) for runs in (before, after)), LEAST * middle)
+    spread = max(*(max(runs) - min(runs) for runs in (before, after)), CHANGE_LEAST * middle)
     if not (more or max(after) < min(before)) or apart <= spread:
         return ""
     if figure in NEITHER:

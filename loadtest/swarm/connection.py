@@ -18,7 +18,13 @@ READ_SIZE = 32 * 1024
 #: What a socket raises when it would have to wait.
 WAITS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
-CONNECTING, SECURING, SHAKING, GREETING, PLAYING, CLOSED = range(6)
+# The states of a connection, in their order.
+CONNECTING = 0
+SECURING = 1
+SHAKING = 2
+GREETING = 3
+PLAYING = 4
+CLOSED = 5
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from flatlands import wire
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
 from flatlands.loadtest.kit.signals import leave_to_parent
 from flatlands.loadtest.swarm.agenda import Agenda
-from flatlands.loadtest.swarm.bot import DEAD_AFTER, MADE_WITHIN, PING_ANYWAY, Bot
+from flatlands.loadtest.swarm.bot import DEAD_AFTER_US, MADE_WITHIN_US, QUIET_PING_US, Bot
 from flatlands.loadtest.swarm.connection import CLOSED, CONNECTING, PLAYING, SECURING, Sockets
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.play import Play
@@ -204,12 +204,12 @@ class Generator:
             if bot.state == PLAYING:
                 if bot.observer is not None:
                     bot.observer.look(now)
-                if bot.awaited and now - bot.awaited > DEAD_AFTER and bot.reads:
-                    bot.lose(f"no pong for {DEAD_AFTER // SECOND} s")
-                elif now - bot.pinged > PING_ANYWAY and bot.reads:
+                if bot.awaited and now - bot.awaited > DEAD_AFTER_US and bot.reads:
+                    bot.lose(f"no pong for {DEAD_AFTER_US // SECOND} s")
+                elif now - bot.pinged > QUIET_PING_US and bot.reads:
                     bot.ping(now)
-            elif bot.state != CLOSED and now - bot.asked > MADE_WITHIN:
-                bot.lose(f"no welcome within {MADE_WITHIN // SECOND} s")
+            elif bot.state != CLOSED and now - bot.asked > MADE_WITHIN_US:
+                bot.lose(f"no welcome within {MADE_WITHIN_US // SECOND} s")
         self._pipe.send(("progress", self._progress(now)))
 
     def _progress(self, now: int) -> dict[str, Any]:

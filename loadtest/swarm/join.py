@@ -18,7 +18,7 @@ from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.swarm.dues import room
 from flatlands.loadtest.swarm.generator import launch
-from flatlands.loadtest.swarm.lead import JOIN_WITHIN, book, clock
+from flatlands.loadtest.swarm.lead import JOIN_SECONDS, book, clock
 from flatlands.loadtest.swarm.line import SECRET, Line, edition
 from flatlands.loadtest.swarm.plan import Plan
 
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def knock(address: tuple[str, int], name: str, processes: int) -> Line:
     """Join the leader at an address, as soon as it listens. Raises Trouble, and Interrupted."""
-    until = time.monotonic() + JOIN_WITHIN
+    until = time.monotonic() + JOIN_SECONDS
     while True:
         try:
             end = socket.create_connection(address, timeout=5)

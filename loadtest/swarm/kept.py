@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 from flatlands.loadtest.kit.machine import machine
 from flatlands.loadtest.kit.options import bare
 from flatlands.loadtest.kit.page import write_json
-from flatlands.loadtest.kit.processes import PARTING, ROOT, Program, Trouble
+from flatlands.loadtest.kit.processes import END_SECONDS, ROOT, Program, Trouble
 from flatlands.loadtest.swarm import show
 from flatlands.loadtest.swarm.oracle import FAULTS
 from flatlands.loadtest.swarm.result import Progress, Result, Show
@@ -175,4 +175,4 @@ def run_apart(
             return list(json.loads(path.read_text())["runs"])
         finally:
             # It needs the time to end its own server.
-            program.end(4 * PARTING)
+            program.end(4 * END_SECONDS)

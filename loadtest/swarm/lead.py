@@ -26,8 +26,10 @@ from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.model import TRACK
 
-#: Seconds within which all generators must have joined, and after which a silent one is given up.
-JOIN_WITHIN, SILENT = 60.0, 15.0
+#: All generators must have joined within so long.
+JOIN_SECONDS = 60.0
+#: A generator that is silent for so long is given up.
+SILENT_SECONDS = 15.0
 
 #: Round trips by which the clocks are compared: the quickest counts.
 TRIPS = 50
@@ -108,7 +110,7 @@ class Hand(Line):
 
 @contextlib.contextmanager
 def gathered(
-    address: tuple[str, int], count: int, say: Callable[[str], None], patience: float = JOIN_WITHIN
+    address: tuple[str, int], count: int, say: Callable[[str], None], patience: float = JOIN_SECONDS
 ) -> Iterator[list[Hand]]:
     """Wait until `count` generators have joined, and yield them; they end with the block.
 

@@ -19,13 +19,15 @@ import numpy as np
 
 from flatlands.loadtest.kit.processes import Trouble
 
-#: The most bytes of a message, and seconds that the other end may take in the middle of one.
-MOST, PATIENCE = 2**28, 10
+MESSAGE_BYTES_MOST = 2**28
+#: The other end may take so long in the middle of a message.
+PATIENCE_SECONDS = 10
 
 #: The environment variable that holds the secret.
 SECRET = "SWARM_SECRET"
 
-_ARRAY, _SET = 1, 2
+_ARRAY = 1
+_SET = 2
 
 
 def secret() -> bytes:
@@ -40,7 +42,7 @@ class Line:
     """
 
     def __init__(self, end: socket.socket, who: str, *, leads: bool) -> None:
-        patience = struct.pack("ll", PATIENCE, 0)
+        patience = struct.pack("ll", PATIENCE_SECONDS, 0)
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             end.setsockopt(socket.SOL_SOCKET, option, patience)
         end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -68,7 +70,7 @@ class Line:
     def recv(self) -> Any:
         """Wait for the next message, and return it."""
         try:
-            data = self._end.recv_bytes(MOST)
+            data = self._end.recv_bytes(MESSAGE_BYTES_MOST)
             told = msgpack.unpackb(data, use_list=False, strict_map_key=False, ext_hook=_unpack)
         except (OSError, EOFError, ValueError) as error:
             why = str(error) or "it has hung up"

@@ -27,8 +27,12 @@ INCARNATION = 2**24
 #: there, by ("things", square) and (layer, square).
 Look = dict[tuple[Any, ...], Any]
 
-#: Kinds of messages.
-HELD, SNAPSHOT, FLUSH, RESYNC, LINK = 18, 19, 21, 22, 26
+# The kinds of messages.
+HELD = 18
+SNAPSHOT = 19
+FLUSH = 21
+RESYNC = 22
+LINK = 26
 
 
 class Observer(Model):

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from flatlands import wire
 from flatlands.loadtest.swarm.agenda import Agenda
-from flatlands.loadtest.swarm.bot import ACK_AFTER, Bot
+from flatlands.loadtest.swarm.bot import ACK_AFTER_US, Bot
 from flatlands.loadtest.swarm.connection import CLOSED, PLAYING, Door, Sockets
 from flatlands.loadtest.swarm.dues import Dues
 from flatlands.loadtest.swarm.lockstep import Lockstep
@@ -27,9 +27,12 @@ SECOND = 1_000_000
 #: us after which a bot that has left joins again.
 AWAY = SECOND // 2
 
-#: us after which a bot that was cut off tries again: doubled each time up to the second number, and
-#: then drawn between half and all of that. After these close codes it never tries again.
-BACK_AFTER, BACK_AFTER_MOST = 400_000, 8 * SECOND
+#: A bot that was cut off tries again after so long, which is doubled each time. The pause is drawn
+#: between half and all of that.
+BACK_AFTER_US = 400_000
+#: It is doubled no further.
+BACK_AFTER_US_MOST = 8 * SECOND
+#: After these close codes a bot never tries again.
 NEVER_BACK = (1002, 1003, 1007, 1008, 1009, 4001)
 
 #: The close code of a server that restarts.
@@ -195,7 +198,7 @@ class Play:
             self.away.discard(bot)
 
     def _come_back(self, bot: Bot) -> None:
-        pause = min(BACK_AFTER << min(bot.tries, 8), BACK_AFTER_MOST)
+        pause = min(BACK_AFTER_US << min(bot.tries, 8), BACK_AFTER_US_MOST)
         bot.tries += 1
         self.away.add(bot)
         self._agenda.put(self.now() + round(pause * (0.5 + random.random() / 2)), self._join, bot)
@@ -204,11 +207,11 @@ class Play:
         """Have a bot acknowledge a flush a little later."""
         bot.ack_due = True
         if bot.flush:
-            bot.ack_by = now + ACK_AFTER
+            bot.ack_by = now + ACK_AFTER_US
             self._agenda.append(self._agenda.acks, bot.ack_by, self._acknowledge, bot)
         else:
             # All bots get their first flush at one time, and would ping at one time ever after.
-            bot.ack_by = now + random.randrange(ACK_AFTER)
+            bot.ack_by = now + random.randrange(ACK_AFTER_US)
             self._agenda.put(bot.ack_by, self._acknowledge, bot)
 
     # Deeds of the agenda. A bot that comes back begins a new life: `life` is the time at which it

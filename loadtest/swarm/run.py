@@ -24,7 +24,7 @@ from flatlands.loadtest.swarm import dues
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.generator import HOUSEKEEPING, launch
 from flatlands.loadtest.swarm.ground import compare
-from flatlands.loadtest.swarm.lead import SILENT, Hand, book, settle
+from flatlands.loadtest.swarm.lead import SILENT_SECONDS, Hand, book, settle
 from flatlands.loadtest.swarm.oracle import judge
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show, figures
@@ -36,14 +36,19 @@ from flatlands.loadtest.swarm.world import GRAIN, World
 
 SECOND = 1_000_000
 
-#: Seconds in which bots move before the measured time, and stand after it.
-WARM_UP, SETTLE = 2.0, 3.0
+#: Bots move for so long before the measured time.
+WARM_UP_SECONDS = 2.0
+#: Bots stand for so long after it.
+SETTLE_SECONDS = 3.0
 
-#: The most seconds to wait, after SETTLE, until all last moves are answered and all bots are back.
+#: The most seconds to wait, after SETTLE_SECONDS, until all last moves are answered and all bots
+#: are back.
 ANSWERED = 20.0
 
-#: Seconds that joining may take beyond its own pace, and that the report of a process may take.
-JOINING, REPORTING = 30.0, 120.0
+#: Joining may take so much longer than its own pace asks for.
+JOIN_SECONDS = 30.0
+#: The report of a process may take so long.
+REPORT_SECONDS = 120.0
 
 #: Seconds without any playing bot after which a run is given up.
 ALONE = 30.0
@@ -213,10 +218,12 @@ class _Run:
         # Bots move as they join, so that there are figures soon. In lockstep all must join first.
         if not chosen.lockstep:
             self._order("move")
-        self._wait("joining", JOINING + early / options.joins, lambda all: all["joined"] >= early)
+        self._wait(
+            "joining", JOIN_SECONDS + early / options.joins, lambda all: all["ready"] >= early
+        )
         if chosen.lockstep:
             self._order("move")
-        self._wait("warming up", WARM_UP if options.warm_up is None else options.warm_up)
+        self._wait("warming up", WARM_UP_SECONDS if options.warm_up is None else options.warm_up)
         self._fresh("warming up")
         window = self._window = Window(self._latest, self._target, self._target.stats())
         if late:
@@ -235,12 +242,12 @@ class _Run:
             # If the run ends early, what was measured until then is reported.
             window.sum_up(result, self._target.stats())
         self._order("stop")
-        self._wait("settling", SETTLE)
+        self._wait("settling", SETTLE_SECONDS)
         self._wait(
             "settling", ANSWERED, lambda all: not all["unanswered"] + all["away"], ends=False
         )
         self._order("report")
-        self._wait("reporting", REPORTING, lambda _: len(self._reports) == options.processes)
+        self._wait("reporting", REPORT_SECONDS, lambda _: len(self._reports) == options.processes)
         watch.look()
         for hand in self._hands:
             hand.finish()
@@ -312,8 +319,10 @@ class _Run:
                 assert isinstance(pipe, Connection | Hand)
                 self._hear(pipe)
             for hand in self._hands:
-                if phase != "reporting" and time.monotonic() - hand.heard > SILENT:
-                    raise _Ended(f"{hand.who} has told nothing for {SILENT:.0f} s", certain=True)
+                if phase != "reporting" and time.monotonic() - hand.heard > SILENT_SECONDS:
+                    raise _Ended(
+                        f"{hand.who} has told nothing for {SILENT_SECONDS:.0f} s", certain=True
+                    )
             if self._target.died and self._deed is None:
                 raise _Ended(f"{self._target.died} in the middle of the run", certain=True)
             if self._deed_failed:
@@ -342,7 +351,7 @@ class _Run:
     def _fresh(self, phase: str) -> None:
         """Wait until every process has sent its progress again."""
         now = self._now()
-        self._wait(phase, REPORTING, lambda _: self._latest.all_since(now))
+        self._wait(phase, REPORT_SECONDS, lambda _: self._latest.all_since(now))
 
     # What is shown, and what is kept.
 

@@ -22,17 +22,22 @@ from flatlands.loadtest.swarm.oracle import DIMMED
 from flatlands.loadtest.swarm.world import SECOND, SLACK, Interest, World
 from flatlands.model import GONE, LEAVE
 
-#: us: a player that came less than this ago need not be seen yet; one that left less than this ago
-#: may still be seen; what a player was told of itself is on all screens after this time.
-COMES, LEAVES, TOLD = 3 * SECOND // 2, 2 * SECOND, 2 * SECOND
+#: A player that came less long ago need not be seen yet.
+COMES_US = 3 * SECOND // 2
+#: A player that left less long ago may still be seen.
+LEAVES_US = 2 * SECOND
+#: What a player was told of itself is on all screens after so long.
+TOLD_US = 2 * SECOND
 
 #: us: a screen that is wrong about a player for less time is only late, since the event is under
 #: way or waits to be read.
 NOTICED = 2 * SECOND
 
-#: us for which a screen may be wrong about a player, and for which it may show an unknown player,
-#: which may be a bot that was cut off before it was welcomed.
-WRONG_FOR, STRANGE_FOR = 5 * SECOND, 17 * SECOND
+#: A screen may be wrong about a player for so long.
+WRONG_US = 5 * SECOND
+#: A screen may show an unknown player for so long, which may be a bot that was cut off before it
+#: was welcomed.
+STRANGE_US = 17 * SECOND
 
 #: Pairs of an observer and a player that are judged: more would take longer than the run.
 PAIRS = 30_000
@@ -186,12 +191,12 @@ def _look(
         on[which[rows]] = True
         if id not in wanted:
             if id not in known and not strangers:
-                _count(found, "ghosts", on & counted, linked, times, STRANGE_FOR)
+                _count(found, "ghosts", on & counted, linked, times, STRANGE_US)
             continue
         seqs = np.full(len(times), -1, dtype=np.int64)
         seqs[which[rows]] = screens[rows, 1]
         there, allowed, told = _truth(world.by_id[id], times)
-        _count(found, "ghosts", on & ~allowed & counted, linked, times, WRONG_FOR)
+        _count(found, "ghosts", on & ~allowed & counted, linked, times, WRONG_US)
         if not (there & counted).any():
             continue
         x, y = world.paths[id].at(times)
@@ -203,8 +208,8 @@ def _look(
             (y + SLACK) // world.span,
         )
         must = there & counted & covers
-        _count(found, "unseen", must & ~on, linked, times, WRONG_FOR)
-        _count(found, "outdated", must & on & (seqs < told), linked, times, WRONG_FOR)
+        _count(found, "unseen", must & ~on, linked, times, WRONG_US)
+        _count(found, "outdated", must & on & (seqs < told), linked, times, WRONG_US)
 
 
 def _truth(lives: list[dict[str, Any]], times: Any) -> tuple[Any, Any, Any]:
@@ -216,10 +221,10 @@ def _truth(lives: list[dict[str, Any]], times: Any) -> tuple[Any, Any, Any]:
     for life in lives:
         end = life["left"] or 2**62
         if life["ready"]:
-            there |= (times >= life["ready"] + COMES) & (times < end)
-        stays = LEAVES + (DIMMED if life["why"] else 0)
+            there |= (times >= life["ready"] + COMES_US) & (times < end)
+        stays = LEAVES_US + (DIMMED if life["why"] else 0)
         allowed |= (times >= life["asked"]) & (times <= end + stays)
-        last = np.searchsorted(life["told_at"], times - TOLD, side="right") - 1
+        last = np.searchsorted(life["told_at"], times - TOLD_US, side="right") - 1
         current = (last >= 0) & (times < end)
         told[current] = life["timeline"][last[current], 0]
     return there, allowed, told
@@ -231,7 +236,7 @@ def _linked(links: list[tuple[int, int]], times: Any) -> Any:
     ends = [at for at, _ in links[1:]] + [2**62]
     for (at, up), until in zip(links, ends, strict=False):
         if not up:
-            linked &= (times < at) | (times > until + TOLD)
+            linked &= (times < at) | (times > until + TOLD_US)
     return linked
 
 

@@ -24,7 +24,7 @@ import psutil
 from flatlands import wire
 from flatlands.loadtest.kit import brokers, signals
 from flatlands.loadtest.kit.options import bare
-from flatlands.loadtest.kit.processes import START, Program, Trouble, children, cost
+from flatlands.loadtest.kit.processes import START_SECONDS, Program, Trouble, children, cost
 
 
 @dataclass
@@ -262,7 +262,7 @@ def started(
 
 def _wait_ready(target: Target) -> None:
     """Wait until the server is ready for players: several workers must first know each other."""
-    deadline = time.monotonic() + START
+    deadline = time.monotonic() + START_SECONDS
     while True:
         try:
             with target.open("/readyz"):

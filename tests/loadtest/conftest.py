@@ -15,8 +15,8 @@ def out(tmp_path):
 def sets(monkeypatch):
     """A function that gives a module's names other values. The swarm warms up and settles sooner
     than outside of tests."""
-    monkeypatch.setattr(run, "WARM_UP", 0.5)
-    monkeypatch.setattr(run, "SETTLE", 1.0)
+    monkeypatch.setattr(run, "WARM_UP_SECONDS", 0.5)
+    monkeypatch.setattr(run, "SETTLE_SECONDS", 1.0)
 
     def set_all(module, **values):
         for name, value in values.items():

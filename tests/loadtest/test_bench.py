@@ -158,7 +158,7 @@ def test_a_commit_is_compared_with_itself(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(server, "COMMITS", tmp_path / "commits")
     # Others run tests here.
     monkeypatch.setattr(server, "OTHERS", 2.0)
-    monkeypatch.setattr(server, "SECONDS", 1)
+    monkeypatch.setattr(server, "MEASURED_SECONDS", 1)
     monkeypatch.setattr(server, "FULL", Form(tuple(server.RUNS), attempts=3))
     small = "--bots", "60", "--squares", "6"
     for name in ("400", "2000"):

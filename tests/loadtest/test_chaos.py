@@ -20,7 +20,7 @@ from tests.quiet import tries
 def test_a_promise_of_the_operators_page_is_kept(fault, monkeypatch, capsys):
     for name in ("BEFORE", "AFTER"):
         monkeypatch.setattr(f"flatlands.loadtest.chaos.__main__.{name}", 1.0)
-    monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 1.0)
+    monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP_SECONDS", 1.0)
     for _ in tries():
         code = main(["--faults", fault, "--bots", "40"])
         said = capsys.readouterr().out

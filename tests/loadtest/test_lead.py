@@ -70,7 +70,7 @@ def test_a_message_that_is_too_long_or_broken_or_never_whole_ends_the_line(
 
 
 def test_a_generator_that_says_nothing_is_given_up(monkeypatch):
-    monkeypatch.setattr(line, "PATIENCE", 1)
+    monkeypatch.setattr(line, "PATIENCE_SECONDS", 1)
     near, far = ends()
     with far, pytest.raises(Trouble, match="somebody has hung up, or says nothing"):
         Line(near, "somebody", leads=True)

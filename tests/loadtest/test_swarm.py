@@ -43,7 +43,7 @@ def run(*options):
     """
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
-        patch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 1.0)
+        patch.setattr("flatlands.loadtest.swarm.run.WARM_UP_SECONDS", 1.0)
         try:
             code = main(["--no-pin", *options])
         except SystemExit as end:
@@ -381,7 +381,7 @@ def test_a_bot_that_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_pat
 
 @pytest.mark.outside
 def test_beside_a_process_that_takes_a_core_no_run_is_said_to_have_failed(monkeypatch):
-    monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 1.0)
+    monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP_SECONDS", 1.0)
     result = truth.beside_a_busy_core("redis://,redis://", seconds=2.0)
     assert truth.outcome(result) in ("all right", "not valid")
 

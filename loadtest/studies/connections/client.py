@@ -42,12 +42,15 @@ SECOND = 1_000_000
 #: Bytes of one read.
 READ = 16 * 1024
 
-#: Connections that a process opens at the same time, and seconds after which one that was refused
-#: is tried again.
-JOINING, AGAIN = 24, 0.5
+#: A process opens so many connections at the same time.
+JOINS_AT_ONCE = 24
+#: A connection that was refused is tried again after so long.
+AGAIN_SECONDS = 0.5
 
-#: Seconds within which at least one connection must succeed, and that the last answers may take.
-STALLED, DRAIN = 30.0, 30.0
+#: At least one connection must succeed within so long.
+STALLED_SECONDS = 30.0
+#: The last answers may take so long.
+DRAIN_SECONDS = 30.0
 
 #: us between two rounds in which flushes are acknowledged and figures are counted.
 ROUND = SECOND // 2
@@ -138,17 +141,17 @@ class Client:
         progress, told, before = self._now(), self._now(), self._succeeded
         try_again = 0
         while len(self._ready) < number:
-            most = min(number, len(self._ready) + JOINING)
+            most = min(number, len(self._ready) + JOINS_AT_ONCE)
             while len(self._links) < most and self._now() >= try_again:
                 self._open_one()
             later = self._later
             self._turn(self._now() + LOOK)
             now = self._now()
             if self._later > later:
-                try_again = now + round(AGAIN * SECOND)
+                try_again = now + round(AGAIN_SECONDS * SECOND)
             if self._succeeded > before:
                 progress, before = now, self._succeeded
-            elif now - progress > STALLED * SECOND:
+            elif now - progress > STALLED_SECONDS * SECOND:
                 raise Trouble(
                     f"only {len(self._ready):,} of {number:,} connections of a process succeeded: "
                     f"{self._why}"
@@ -208,7 +211,7 @@ class Client:
         self._send_due()
         share = (time.process_time() - used) / max(self._now() - began, 1) * SECOND
         self._loop = ""
-        deadline = self._now() + DRAIN * SECOND
+        deadline = self._now() + DRAIN_SECONDS * SECOND
         while self._open and self._ready and self._now() < deadline:
             self._turn(self._now() + LOOK)
         self._count()

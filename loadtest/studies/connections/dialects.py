@@ -18,8 +18,10 @@ NAME = "Idle"
 #: Close codes after which a client may try again: the server is full, or restarts.
 AGAIN = (1012, 1013)
 
-#: The key that GET asks for, and its value.
-KEY, VALUE = b"flatlands:idle", b"x" * 20
+#: The key that GET asks for.
+KEY = b"flatlands:idle"
+#: The value of that key.
+VALUE = b"x" * 20
 
 
 class Refused(Exception):

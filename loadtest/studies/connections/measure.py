@@ -39,15 +39,19 @@ SHARE = 4
 #: Options of the server that is started: it must not limit the rate of pings.
 SERVER = ("--any-rate", "1")
 
-#: Seconds of a loop before its measured time: WARM_UP, and one more for each WARM_UP_EACH
-#: connections, since in a closed loop all of them must have been answered once.
-WARM_UP, WARM_UP_EACH = 1.0, 8192
+#: A loop runs for so long before its measured time.
+WARM_UP_SECONDS = 1.0
+#: It runs a second longer for each so many connections, since in a closed loop all of them must
+#: have been answered once.
+WARM_UP_CONNECTIONS = 8192
 
 #: Seconds from when all connections of a step are made until they are measured.
 SETTLE = 3.0
 
-#: The fewest connections that join in a second, and seconds in which a process answers an order.
-LEAST_JOINS, ANSWER = 100, 60.0
+#: At least so many connections join in a second.
+JOINS_A_SECOND_LEAST = 100
+#: A process answers an order within so long.
+ANSWER_SECONDS = 60.0
 
 #: Seconds between two sentences about how many have joined.
 SAY_EVERY = 2.0
@@ -279,7 +283,7 @@ class Clients:
                 say(f"joining: {sum(self._ready.values()):,} of {count:,} connections")
             return not missing
 
-        seconds = ANSWER + count / LEAST_JOINS
+        seconds = ANSWER_SECONDS + count / JOINS_A_SECOND_LEAST
         self._family.wait(all_there, seconds, f"not all have joined within {seconds:.0f} s")
 
     def loop(
@@ -305,7 +309,7 @@ class Clients:
                 }
             )
         (then, before), (now, after) = self._look(begin), self._look(end)
-        reports = self._family.answers(self._all, seconds + ANSWER)
+        reports = self._family.answers(self._all, seconds + ANSWER_SECONDS)
         grown = {name: (after[name] - n) / max(now - then, 1e-9) for name, n in before.items()}
         return figures(loop, request, reports, seconds, grown.get("cpu"), late), grown
 
@@ -340,7 +344,7 @@ def _steps(
         }
         for request, loop in product(ground.requests, ("open", "closed")):
             say(f"{count:,} connections: {request}, {loop} loop")
-            warm_up = WARM_UP + count / WARM_UP_EACH
+            warm_up = WARM_UP_SECONDS + count / WARM_UP_CONNECTIONS
             found, _ = clients.loop(
                 loop, request, options.rate, warm_up, options.seconds, options.late
             )

@@ -23,8 +23,10 @@ COLOURS = LINES[99], LINES[99.99]
 #: The marks on the axis of percentiles.
 MARKS = (0, 50, 90, 99, 99.9, 99.99)
 
-#: ms at the ends of the colours.
-FASTEST, SLOWEST = 0.02, 5000
+#: The time at one end of the colours.
+FASTEST_MS = 0.02
+#: The time at their other end.
+SLOWEST_MS = 5000
 
 
 def loops_of(run: dict[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
@@ -84,9 +86,11 @@ def _surface(counts: list[int], levels: list[float], grid: np.ndarray, title: st
 
     # Its points are equally far apart, as those of a ramp nearly are on a logarithmic axis.
     across, along = np.meshgrid(np.arange(len(counts)), [nines(level) for level in levels])
-    heights = np.log10(np.maximum(grid, FASTEST))
+    heights = np.log10(np.maximum(grid, FASTEST_MS))
     # The slower, the darker.
-    colours = colormaps["YlOrRd"](LogNorm(FASTEST, SLOWEST)(np.clip(grid, FASTEST, SLOWEST)))
+    colours = colormaps["YlOrRd"](
+        LogNorm(FASTEST_MS, SLOWEST_MS)(np.clip(grid, FASTEST_MS, SLOWEST_MS))
+    )
     with rc_context(charts.STYLE):
         figure = Figure(figsize=(charts.SIZE[0], 5.6))
         figure.suptitle(title, x=0.012, ha="left", fontsize=12.5, fontweight="bold")
@@ -100,7 +104,7 @@ def _surface(counts: list[int], levels: list[float], grid: np.ndarray, title: st
         _marks(axes.xaxis, {float(n): charts.short(counts[n]) for n in shown})
         _marks(axes.yaxis, {nines(mark): f"{mark:g}" for mark in MARKS})
         _marks(axes.zaxis, {float(np.log10(ms)): f"{ms:g}" for ms in (0.1, 1, 10, 100, 1000)})
-        axes.set_zlim(np.log10(FASTEST), np.log10(SLOWEST))
+        axes.set_zlim(np.log10(FASTEST_MS), np.log10(SLOWEST_MS))
         axes.set_xlabel("connections", labelpad=8)
         axes.set_ylabel("percentile", labelpad=8)
         axes.set_zlabel("ms")

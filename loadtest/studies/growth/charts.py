@@ -11,7 +11,11 @@ from flatlands.loadtest.studies.growth.laws import FULL, NOISE
 #: Bytes become KB.
 KB = 1 / 1024
 
-BLUE, RED, GREEN, PURPLE, GREY = "#1d70a2", "#c8442f", "#2a9d8f", "#7d5ba6", "#85857f"
+BLUE = "#1d70a2"
+RED = "#c8442f"
+GREEN = "#2a9d8f"
+PURPLE = "#7d5ba6"
+GREY = "#85857f"
 
 
 def draw(run: Mapping[str, Any]) -> dict[str, Figure]:
@@ -37,7 +41,10 @@ def draw(run: Mapping[str, Any]) -> dict[str, Figure]:
     alone = [p["us"] for p in run["points"] if (p["series"], p["size"]) == ("workers", 1)]
     times = {1: 1.0, **sizes.TARGETS_WORKERS}
     aims = [[us * n for n in times.values()] for us in alone[:1] if us]
-    heartbeats, bytes_each = sizes.TARGET_NODES[1000] * 100, sizes.TARGET_CROWD_BYTES / 1024
+    heartbeats, bytes_each = (
+        sizes.TARGET_NODES[1000] * 100,
+        sizes.TARGET_CROWD_BYTES_A_SECOND / 1024,
+    )
     drawn = {
         "growth-workers": (
             *(workers, [_target("target", list(times), ys) for ys in aims], sizes.WORKERS),

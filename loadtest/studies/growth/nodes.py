@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flatlands.loadtest.kit.machine import shared_out
-from flatlands.loadtest.kit.processes import START, Trouble, cost
+from flatlands.loadtest.kit.processes import START_SECONDS, Trouble, cost
 from flatlands.loadtest.studies.children import Children
 from flatlands.loadtest.studies.connections.measure import Clients, Ground, ground_of
 from flatlands.loadtest.studies.growth import sizes
@@ -24,13 +24,16 @@ from flatlands.loadtest.swarm.target import Target
 #: How many times its share of the players a worker has room for.
 WORKER_ROOM = 1.2
 
-#: Seconds until others are known once they have come: until each of a thousand has sent a second
-#: heartbeat; and until walking players have fallen into step.
-KNOWN, IN_STEP = 25.0, 2.0
+#: Nodes that have come are known after so long: each of a thousand has sent a second heartbeat.
+KNOWN_SECONDS = 25.0
+#: Walking players have fallen into step after so long.
+IN_STEP_SECONDS = 2.0
 
-#: ms: a run is not valid if one request in a hundred is sent later than this; and the share of a
-#: core above which the process of the other nodes, or that of the players, measures itself.
-LATE, BUSY = 50.0, 0.9
+#: A run is not valid if one request in a hundred is sent later.
+LATE_MS = 50.0
+#: The process of the other nodes, or that of the players, measures itself if it uses a larger share
+#: of a core.
+BUSY_SHARE = 0.9
 
 #: ms: a node that answers pings later than this is overloaded, or has too small a part of a core.
 SLOW = 250.0
@@ -75,8 +78,10 @@ class Players:
         the messages a second that each received, "p99" the ms until a ping was answered, and
         "invalid" why the figures are not to be believed.
         """
-        rate = self._number * sizes.MOVES
-        found, grown = self._clients.loop("open", "walk", rate, IN_STEP, sizes.SECONDS, LATE)
+        rate = self._number * sizes.MOVES_A_SECOND
+        found, grown = self._clients.loop(
+            "open", "walk", rate, IN_STEP_SECONDS, sizes.SECONDS, LATE_MS
+        )
         invalid, p99 = list(found["invalid"]), found["latency"]["p99"]
         if found["lost"]:
             invalid.append(f"players lost their connection: {next(iter(found['lost']))}")
@@ -90,7 +95,7 @@ class Players:
 
 def _spread(nodes: int) -> int:
     """Return the number of squares of a world with this many nodes."""
-    return math.ceil(nodes * sizes.PLAYERS / sizes.TOGETHER)
+    return math.ceil(nodes * sizes.PLAYERS / sizes.PLAYERS_A_SQUARE)
 
 
 def nodes(note: Callable[[str], None]) -> Iterator[Point]:
@@ -129,14 +134,14 @@ def _among(
             "nodes": number - 1,
             "players": sizes.PLAYERS,
             "squares": _spread(number),
-            "moves": sizes.MOVES,
+            "moves": sizes.MOVES_A_SECOND,
         }
         others = family.module("the process of the other nodes", "growth.others", config, cpus)
-        family.answers([others], START)
+        family.answers([others], START_SECONDS)
     players = Players(family, target, cpus)
     note(f"one node of {number:,}: players join")
     players.join(sizes.PLAYERS)
-    family.sleep(IN_STEP)
+    family.sleep(IN_STEP_SECONDS)
     note(f"one node of {number:,}: alone")
     found = players.walk()
     point = {
@@ -154,11 +159,11 @@ def _among(
         return point
     others.send({"begin": True})
     [near] = family.answers([others], ANSWER)
-    family.sleep(KNOWN)
+    family.sleep(KNOWN_SECONDS)
     note(f"one node of {number:,}: among others who stand")
     standing = players.walk()
     others.send({"walk": True})
-    family.sleep(IN_STEP)
+    family.sleep(IN_STEP_SECONDS)
     note(f"one node of {number:,}: among others who walk")
     others.send({"count": True})
     [before] = family.answers([others], ANSWER)
@@ -169,9 +174,9 @@ def _among(
     seconds = time.monotonic() - began
     grown = {name: (after[name] - before[name]) / seconds for name in before}
     invalid = [*found["invalid"], *standing["invalid"], *walking["invalid"]]
-    if grown["cpu"] > BUSY:
+    if grown["cpu"] > BUSY_SHARE:
         invalid.append(f"the process of the other nodes used {grown['cpu']:.0%} of a core")
-    if after["late_ms"] > LATE:
+    if after["late_ms"] > LATE_MS:
         invalid.append(
             f"one player of the other nodes in a hundred was {after['late_ms']:.0f} ms late"
         )
@@ -210,7 +215,7 @@ def real(note: Callable[[str], None]) -> Iterator[Point]:
                 players = Players(family, target, ())
                 note(f"{name}: players join")
                 players.join(number * sizes.PLAYERS)
-                family.sleep(KNOWN)
+                family.sleep(KNOWN_SECONDS)
                 note(f"{name}: players walk")
                 found = players.walk()
                 if found["cpu"] * number > FULL * (os.cpu_count() or 1):

@@ -11,10 +11,11 @@ SENTENCES = {
     f"broker {sizes.BROKER}",
     "machines": f"{sizes.MACHINES} machines without addresses and with, {sizes.PLAYERS} players "
     f"each, in {sizes.SQUARES} squares",
-    "nodes": f"one node of more and more: {sizes.PLAYERS} players each, {sizes.TOGETHER} in a "
-    f"square, {sizes.MOVES:g} moves a second",
+    "nodes": f"one node of more and more: {sizes.PLAYERS} players each, "
+    f"{sizes.PLAYERS_A_SQUARE} in a square, {sizes.MOVES_A_SECOND:g} moves a second",
     "real": "each of them if all are real, and one real one if all others are made as above",
-    "crowd": f"more and more players in one square, {sizes.CROWD_MOVES:g} moves a second each",
+    "crowd": "more and more players in one square, "
+    f"{sizes.CROWD_MOVES_A_SECOND:g} moves a second each",
 }
 
 _P99 = Column("p99, ms", "p99", ".0f", 7)
@@ -81,7 +82,7 @@ def told(found: dict[str, dict[str, Any]]) -> list[str]:
         lines.append(f"{name:45}{power:>10}  {points}")
     lines.append(
         f"targets: a crowd's CPU at most {sizes.TARGET_CROWD_EXPONENT:g}, and at most "
-        f"{sizes.TARGET_CROWD_BYTES / 1024:g} KB/s to each of {sizes.CROWDS[-1]:,}; "
+        f"{sizes.TARGET_CROWD_BYTES_A_SECOND / 1024:g} KB/s to each of {sizes.CROWDS[-1]:,}; "
         f"heartbeats of 1,000 nodes at most {sizes.TARGET_NODES[1000]:.0%} of a core"
     )
     return lines

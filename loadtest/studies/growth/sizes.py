@@ -10,19 +10,24 @@ SETTLED = 20.0
 #: The broker between workers, and between nodes.
 BROKER = "redis://"
 
-#: The same players and squares for each number of workers, and how they move.
-BOTS, SQUARES = 800, 40
+# The bots are the same, and in the same squares, for each number of workers.
+BOTS = 800
+SQUARES = 40
 WORKERS = 1, 2, 4, 8
+#: How the bots move.
 SCENARIOS = "mill", "wander"
 
 #: Workers -> how many times the CPU of a delivery with one worker a delivery may cost.
 TARGETS_WORKERS = {2: 1.15, 4: 1.25, 8: 1.4}
 
-#: Nodes, and how many are all real processes, as a check of the others; players of each node,
-#: players in each square, and moves a second of each player.
 NODES = 1, 10, 100, 300, 1000
+#: So many nodes are all real processes, as a check of the others.
 REAL = 4, 8, 16
-PLAYERS, TOGETHER, MOVES = 50, 10, 1.0
+#: Each node has so many players.
+PLAYERS = 50
+PLAYERS_A_SQUARE = 10
+#: Each player makes so many moves.
+MOVES_A_SECOND = 1.0
 
 #: Servers that are machines of one world, each with PLAYERS players in SQUARES squares.
 MACHINES = 4
@@ -30,12 +35,16 @@ MACHINES = 4
 #: The share of a core that hearing a thousand nodes may take.
 TARGET_NODES = {1000: 0.02}
 
-#: Players in one square, moves a second of each, and the seconds in which they join: each newcomer
-#: is shown to all that are there already. One process of bots cannot read what
-#: 5,000 are told.
+#: So many players are in one square.
 CROWDS = 625, 1250, 2500, 5000
-CROWD_MOVES, CROWD_JOINS = 1.0, 10.0
+#: Each of them makes so many moves.
+CROWD_MOVES_A_SECOND = 1.0
+#: They join within so long: each newcomer is shown to all that are there already.
+CROWD_JOIN_SECONDS = 10.0
+#: One process of bots cannot read what 5,000 are told.
 CROWD_PROCESSES = 2
 
-#: The largest crowd's target: bytes a second to each player, and the exponent of its CPU.
-TARGET_CROWD_BYTES, TARGET_CROWD_EXPONENT = 32 * 1024, 1.3
+#: The largest crowd's target: so much goes to each player.
+TARGET_CROWD_BYTES_A_SECOND = 32 * 1024
+#: The largest crowd's target: its CPU grows by this exponent.
+TARGET_CROWD_EXPONENT = 1.3

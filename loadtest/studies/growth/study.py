@@ -35,7 +35,8 @@ class Growth(Study):
     about = "Measure how cost grows with workers, nodes and crowds; takes ten minutes."
     title = "How cost grows"
     note = """<p class=note>Grey: targets. Outlined: not valid, or a whole core was used.</p>"""
-    columns, sentences = rows.COLUMNS, rows.SENTENCES
+    columns = rows.COLUMNS
+    sentences = rows.SENTENCES
 
     def facts(self) -> dict[str, Any]:
         return {"series": list(SERIES)}

@@ -147,9 +147,9 @@ def crowds(note: Callable[[str], None]) -> Iterator[Point]:
             bots=number,
             squares=1,
             scenario="crowd",
-            rate=sizes.CROWD_MOVES,
+            rate=sizes.CROWD_MOVES_A_SECOND,
             seconds=sizes.SECONDS,
-            joins=number / sizes.CROWD_JOINS,
+            joins=number / sizes.CROWD_JOIN_SECONDS,
             processes=sizes.CROWD_PROCESSES,
             pin=False,
         )

@@ -30,8 +30,10 @@ RATE = 2
 #: Units across a square. No peer cares where in its square a player is.
 SPAN = 16 * 1024
 
-#: Seconds of play before the measured window, and for late deliveries after it.
-WARM_UP, DRAIN = 2.0, 1.0
+#: The play before the measured window.
+WARM_UP_SECONDS = 2.0
+#: The time for late deliveries after it.
+DRAIN_SECONDS = 1.0
 
 #: CPU seconds and MB of memory of the server's processes; None if they are not known.
 Cost = tuple[float | None, float | None]
@@ -187,7 +189,7 @@ class Client(Loop):
         self._join(len(squares))
 
     def measure(self, seconds: float, cost: Callable[[], Cost]) -> dict[str, Any]:
-        """Make all players move for WARM_UP, then measure for `seconds`; return the figures.
+        """Let all players move for WARM_UP_SECONDS, measure for `seconds`, and return the figures.
 
         `cost` returns what the server has used until now. "seconds" is the actual length of the
         window. "arrived" are the deliveries in it, and "delivered" those of moves that were due in
@@ -196,7 +198,7 @@ class Client(Loop):
         many players lost their connection. "latency" is in ms. Raises Trouble when no player is
         connected any more, and Interrupted.
         """
-        self._begin = self._now() + round(WARM_UP * SECOND)
+        self._begin = self._now() + round(WARM_UP_SECONDS * SECOND)
         self._end = self._begin + round(seconds * SECOND)
         crowd, tally = self._crowd, Tally(self._begin, self._end)
         crowd.tally = tally
@@ -212,7 +214,7 @@ class Client(Loop):
             self._send_due()
             (cpu_after, mb), own_after, ended = cost(), time.process_time(), self._now()
             self._loop = ""
-            last = self._end + round(DRAIN * SECOND)
+            last = self._end + round(DRAIN_SECONDS * SECOND)
             tally.count()
             while tally.delivered < crowd.expected and (now := self._now()) < last:
                 self._turn(min(now + SECOND // 20, last))

@@ -19,9 +19,10 @@ FLATLANDS = "flatlands"
 #: Players in each square, as in the swarm's scenario "mill".
 SHARE = 20
 
-#: The client was too slow to be believed if it sent one move in a hundred later than LATE ms, or if
-#: it used a larger share of its core than BUSY.
-LATE, BUSY = 50.0, 0.95
+#: The client was too slow to be believed if it sent one move in a hundred later.
+LATE_MS = 50.0
+#: The client was too slow to be believed if it used a larger share of its core.
+BUSY_SHARE = 0.95
 
 #: Seconds that a run of the swarm may take in addition to measuring.
 SWARM_EXTRA = 180
@@ -92,11 +93,11 @@ def _measure(
         row.per_cpu_second, row.core = arrived / cpu if cpu else None, cpu / found["seconds"]
     if found["lost"]:
         row.notes.append(f"{found['lost']} players lost their connection")
-    if found["late_p99"] > LATE:
-        others = "" if found["client"] > BUSY else ", as others used its core"
+    if found["late_p99"] > LATE_MS:
+        others = "" if found["client"] > BUSY_SHARE else ", as others used its core"
         late = f"{found['late_p99']:.0f} ms late{others}"
         row.notes.append(f"the client itself sent one move in a hundred {late}")
-    if found["client"] > BUSY:
+    if found["client"] > BUSY_SHARE:
         row.notes.append(f"the client itself used {found['client']:.0%} of a core")
 
 

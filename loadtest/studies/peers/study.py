@@ -38,8 +38,10 @@ NAMES = FLATLANDS, *(peer.name for peer in PEERS)
 #: The latencies that are shown.
 SHOWN = "p50", "p90", "p99", "max"
 
-#: The colours of bars: Flatlands', and those of all peers.
-OURS, THEIRS = "#5c8a3c", "#85857f"
+#: The colour of Flatlands' bars.
+OUR_COLOUR = "#5c8a3c"
+#: The colour of the bars of all peers.
+THEIR_COLOUR = "#85857f"
 
 
 def _dialect(text: str) -> str:
@@ -221,7 +223,7 @@ notes about these figures.</p>"""
                 # A server that delivers nearly everything needs no remark.
                 if row["share"] is not None and row["share"] < 0.99:
                     text += f", {percent(row['share'])} delivered"
-                colour = OURS if row["name"] == FLATLANDS else THEIRS
+                colour = OUR_COLOUR if row["name"] == FLATLANDS else THEIR_COLOUR
                 # The figures of a row with notes are not to be believed without these.
                 bar = Bar(row["title"], colour, row["per_cpu_second"], text, bool(row["notes"]))
                 bars.setdefault(row["players"], []).append(bar)

@@ -29,7 +29,7 @@ load = pytest.mark.load
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Shorten the warm-up: so few connections need no long one."""
-    monkeypatch.setattr("flatlands.loadtest.studies.connections.measure.WARM_UP", 0.2)
+    monkeypatch.setattr("flatlands.loadtest.studies.connections.measure.WARM_UP_SECONDS", 0.2)
     monkeypatch.setattr("flatlands.loadtest.studies.connections.measure.SETTLE", 0.2)
 
 

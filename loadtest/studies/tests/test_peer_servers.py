@@ -122,9 +122,9 @@ def test_a_move_is_told_around_its_square_alone_also_when_somebody_has_left(join
 def test_all_deliveries_come_and_what_a_server_withholds_is_missing(
     peer, monkeypatch, withheld, tmp_path, capsys
 ):
-    monkeypatch.setattr(client, "WARM_UP", 0.2)
+    monkeypatch.setattr(client, "WARM_UP_SECONDS", 0.2)
     # The run ends with the last delivery, which may be slow on a busy machine.
-    monkeypatch.setattr(client, "DRAIN", 6.0 if withheld else PATIENCE)
+    monkeypatch.setattr(client, "DRAIN_SECONDS", 6.0 if withheld else PATIENCE)
     if withheld:
         # All of these players hear each other, and the count believes in a third more.
         monkeypatch.setattr(

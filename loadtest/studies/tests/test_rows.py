@@ -12,7 +12,7 @@ from flatlands.server.node import Node
 
 
 def test_a_node_that_does_not_do_what_it_is_told_gives_no_figure(monkeypatch):
-    monkeypatch.setattr(memory, "PATIENCE", 0.3)
+    monkeypatch.setattr(memory, "PATIENCE_SECONDS", 0.3)
     monkeypatch.setattr(Node, "receive", lambda *_: None)
     with pytest.raises(Trouble, match="a node does not do what it is told"):
         memory.each(20)

@@ -38,7 +38,7 @@ def test_a_point_counts_the_calls_of_all_callers():
 
 @pytest.mark.process
 def test_the_latency_of_every_operation_is_measured(tmp_path, capsys, monkeypatch, left):
-    monkeypatch.setattr(uniform, "FILLED", 2000)
+    monkeypatch.setattr(uniform, "FILLED_ROWS", 2000)
     out = tmp_path / "uniform.json"
     assert uniform.main(["--seconds", "0.02", "--json", str(out)]) == 0
     found = json.loads(out.read_text())

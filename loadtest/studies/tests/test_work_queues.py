@@ -14,15 +14,20 @@ from flatlands.loadtest.studies.work_queues.measure import (
 )
 from flatlands.loadtest.studies.work_queues.series import (
     FIFOS,
-    FILLED,
+    FILLED_MESSAGES,
     LASTING,
     REJECTS,
-    TAKEN,
+    TAKEN_AT_ONCE,
     TAKES,
 )
 from flatlands.loadtest.studies.work_queues.study import main
 from flatlands.loadtest.studies.work_queues.ways import Delayed, Moved, OneByOne
-from flatlands.loadtest.studies.work_queues.worker import CLAIMED, message, rejected, take_all
+from flatlands.loadtest.studies.work_queues.worker import (
+    CLAIMED_AT_ONCE,
+    message,
+    rejected,
+    take_all,
+)
 from loadtest.studies.tests.test_two_queues import points_of
 from tests.brokers.redis_servers import lent
 from tests.brokers.servers import QUOTED, certify
@@ -108,7 +113,9 @@ def test_rejected_turns_are_repeated_and_counted_and_nothing_of_them_is_lost(out
     assert f" {2 * REJECTS} " in capsys.readouterr().out
     [point] = points_of(out)[0].values()
     assert (point["rejects"], len(point["takes"])) == (2 * REJECTS, 2)
-    assert point["account"]["put"] == point["account"]["done"] == (3 + 2 * REJECTS) * FILLED
+    assert (
+        point["account"]["put"] == point["account"]["done"] == (3 + 2 * REJECTS) * FILLED_MESSAGES
+    )
 
 
 @load
@@ -167,13 +174,13 @@ def test_every_message_is_accounted_for_in_every_way_and_shape(out, capsys):
     assert list(points) == [*TAKES, *FIFOS] and not troubles
     for name, point in points.items():
         found = point["account"]
-        put = 505 if name in FIFOS else 2 * FILLED
+        put = 505 if name in FIFOS else 2 * FILLED_MESSAGES
         assert (found["put"], found["done"], found["lost"]) == (put, put, 0)
         # A server that does not exist has used nothing.
         assert (point["us"]["server"] is None) == (name == "store-sqlite")
         assert all(us is None or us > 0 for us in point["us"].values())
     for name in TAKES:
-        assert [len(turn) for turn in points[name]["takes"]] == [FILLED // TAKEN]
+        assert [len(turn) for turn in points[name]["takes"]] == [FILLED_MESSAGES // TAKEN_AT_ONCE]
 
 
 #: Two consumers died: one held the messages 1 and 2, and the next one 2.
@@ -220,5 +227,5 @@ def test_messages_that_dead_consumers_held_are_handed_out_again_by_any_redis(
     for point in points.values():
         found = point["account"]
         assert len(point["held"]) == 2 and found["put"] == found["done"] == 630
-        assert 0 < found["again"] == found["held_by_dead"] <= 2 * CLAIMED
+        assert 0 < found["again"] == found["held_by_dead"] <= 2 * CLAIMED_AT_ONCE
     assert "the game&#x27;s store in sqlite" in (out.parent / "index.html").read_text()

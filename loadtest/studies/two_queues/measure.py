@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from flatlands.loadtest.kit.brokers import free_ports
-from flatlands.loadtest.kit.processes import START, Program, Trouble, cost
+from flatlands.loadtest.kit.processes import START_SECONDS, Program, Trouble, cost
 from flatlands.loadtest.studies.children import Children
 from flatlands.loadtest.studies.compilers import build_go
 from flatlands.loadtest.studies.two_queues.figures import costs, figures
@@ -121,7 +121,7 @@ def run(
         **{name: getattr(options, name) for name in CONFIG},
     }
     workers = [_start(job, config, children) for job in jobs]
-    children.answers(workers, START)
+    children.answers(workers, START_SECONDS)
     begin = time.monotonic_ns() + int(LEAD_S * SECOND)
     start = begin + int(options.warm_up * SECOND)
     stop = start + options.seconds * SECOND

@@ -7,8 +7,10 @@ from flatlands.loadtest.kit.charts import COLOURS, tint
 #: Brokers in a ring.
 RING = 2
 
-#: The brokers of 2013: the one in broker_2013.py, and the one in go/broker.go.
-PYTHON_2013, GO_2013 = "python-2013", "go-2013"
+#: The broker of 2013 in broker_2013.py.
+PYTHON_2013 = "python-2013"
+#: The broker of 2013 in go/broker.go.
+GO_2013 = "go-2013"
 
 #: Numbers of clients in the article.
 PAST_CLIENTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16)
@@ -38,7 +40,9 @@ class Series:
     past: tuple[str, tuple[float, ...]] | None = None
 
 
-_REDIS, _ZEROMQ, _RING = COLOURS["redis"], COLOURS["zeromq"], COLOURS["ring"]
+_REDIS = COLOURS["redis"]
+_ZEROMQ = COLOURS["zeromq"]
+_RING = COLOURS["ring"]
 
 _UNBUFFERED_2013 = (10.5, 15.8, 18.5, 18.5, 18.9, 19.6, 20.0, 20.0, 18.5, 17.0, 17.7)
 _BUFFERED_2013 = (54, 86.5, 91.6, 88.2, 67.8, 60.2, 49.0, 45.5, 40.2, 33.0, 30.7)

@@ -52,13 +52,16 @@ BATCH = 8192
 #: Channels that a publisher chooses in advance, since choosing costs more than publishing.
 CHOICES = 8192
 
-#: Seconds between two rounds of hellos, and within which one must come back on every channel.
-HELLO_EVERY_S, HELLO_WITHIN_S = 0.25, 15.0
+#: The time between two rounds of hellos.
+HELLO_EVERY_S = 0.25
+#: A hello must come back on every channel within so long.
+HELLO_WITHIN_S = 15.0
 
-#: Seconds without a message after which no more are expected, and the longest wait for them: a
-#: subscriber that still receives then is unfinished. The ZeroMQ forwarder reports its drops within
-#: a second.
-QUIET_S, DRAIN_S = 1.5, 15.0
+#: After so long without a message no more are expected. The ZeroMQ forwarder reports its drops
+#: within a second.
+QUIET_S = 1.5
+#: The longest wait for messages: a subscriber that still receives then is unfinished.
+DRAIN_S = 15.0
 
 clock = time.monotonic_ns
 

@@ -17,20 +17,20 @@ import redis
 
 from flatlands.loadtest.kit.brokers import open_redis, server_cpu
 from flatlands.loadtest.kit.machine import shared_out
-from flatlands.loadtest.kit.processes import START, Program, Trouble
+from flatlands.loadtest.kit.processes import START_SECONDS, Program, Trouble
 from flatlands.loadtest.studies.children import Children
 from flatlands.loadtest.studies.work_queues.account import account, handed_out_again, together
 from flatlands.loadtest.studies.work_queues.series import (
     FIFOS,
-    FILLED,
+    FILLED_MESSAGES,
     REJECTS,
-    TAKEN,
+    TAKEN_AT_ONCE,
     TAKES,
     Fifo,
     Take,
 )
 from flatlands.loadtest.studies.work_queues.worker import (
-    CLAIMED,
+    CLAIMED_AT_ONCE,
     WORK_S,
     message,
     number_of,
@@ -38,8 +38,10 @@ from flatlands.loadtest.studies.work_queues.worker import (
 )
 from flatlands.stores.base import StoreError
 
-#: Seconds that a worker may need for each 1,000 messages on a busy machine, and in addition.
-SLOW_S, LATE_S = 2.0, 30.0
+#: A worker may need so long for each 1,000 messages, on a busy machine.
+SLOW_S = 2.0
+#: A worker may need so long in addition.
+LATE_S = 30.0
 
 
 #: Seconds after which a consumer is killed, when it next claims messages.
@@ -85,7 +87,7 @@ class Ground:
 
     def begin(self, workers: list[Program]) -> None:
         """Wait until all workers are ready, and tell them to begin."""
-        self.children.answers(workers, START)
+        self.children.answers(workers, START_SECONDS)
         for worker in workers:
             worker.send({"go": True})
 
@@ -114,8 +116,10 @@ def _take(series: Take, options: Any, ground: Ground) -> dict[str, Any]:
         worker = ground.worker("the consumer", {**config, "repeat": repeat, "threshold": threshold})
         ground.begin([worker])
         turns = repeat + 1
-        [report] = ground.answers([worker], (turns + (threshold > 0) * repeat * REJECTS) * FILLED)
-    return take_figures(series.name, (turns + report["rejects"]) * FILLED, report)
+        [report] = ground.answers(
+            [worker], (turns + (threshold > 0) * repeat * REJECTS) * FILLED_MESSAGES
+        )
+    return take_figures(series.name, (turns + report["rejects"]) * FILLED_MESSAGES, report)
 
 
 def take_figures(name: str, put: int, report: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +131,7 @@ def take_figures(name: str, put: int, report: dict[str, Any]) -> dict[str, Any]:
     """
     turns = [fmean(turn) for turn in report["times"]]
     takes = [ns / 1e6 for turn in report["times"] for ns in turn]
-    messages = len(takes) * TAKEN + report["rejects"] * FILLED
+    messages = len(takes) * TAKEN_AT_ONCE + report["rejects"] * FILLED_MESSAGES
     return {
         "series": name,
         "kind": "take",
@@ -205,7 +209,7 @@ def fifo_figures(
 def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
     """Kill one consumer after the other, and let a last one finish the work of all."""
     # More than they can do before the last death.
-    put = (deaths + 1) * (int(LIFE_S / WORK_S) + 1) * CLAIMED
+    put = (deaths + 1) * (int(LIFE_S / WORK_S) + 1) * CLAIMED_AT_ONCE
     claims: list[tuple[int, int]] = []
     held: list[list[int]] = []
     now: set[int] = set()
@@ -247,7 +251,7 @@ def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
         consumer = ground.worker("the last consumer", config)
         ground.begin([consumer])
         late = f"the queue is not empty {LATE_S:.0f} s after the last death"
-        children.wait(lambda: is_empty(consumer), LATE_S + put / CLAIMED * WORK_S, late)
+        children.wait(lambda: is_empty(consumer), LATE_S + put / CLAIMED_AT_ONCE * WORK_S, late)
         left = way.left()
     return kill_figures(series.name, put, claims, held, left)
 

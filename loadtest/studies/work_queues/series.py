@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from flatlands.loadtest.studies.work_queues import ways
 from flatlands.loadtest.studies.work_queues.ways import Way
 
-#: Messages of one take, and of one queue that is emptied by takes, as in 2016.
-TAKEN, FILLED = 50, 1000
+#: One take has so many messages, as in 2016.
+TAKEN_AT_ONCE = 50
+#: A queue that is emptied by takes has so many messages, as in 2016.
+FILLED_MESSAGES = 1000
 
 #: The most turns that are rejected, for each that is wanted.
 REJECTS = 10
@@ -14,8 +16,8 @@ REJECTS = 10
 
 @dataclass(frozen=True)
 class Take:
-    """A way to take messages, TAKEN at a time. `server` is the URL of its server, which is started,
-    or of its file, and `past` are the ms of a take in 2016, on average."""
+    """A way to take messages, TAKEN_AT_ONCE at a time. `server` is the URL of its server, which
+    is started, or of its file, and `past` are the ms of a take in 2016, on average."""
 
     name: str
     way: type[Way]

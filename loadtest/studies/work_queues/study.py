@@ -12,7 +12,13 @@ from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.studies.study import Column, Measure, Point, Study
 from flatlands.loadtest.studies.work_queues.account import fault
 from flatlands.loadtest.studies.work_queues.measure import measure
-from flatlands.loadtest.studies.work_queues.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
+from flatlands.loadtest.studies.work_queues.series import (
+    FIFOS,
+    FILLED_MESSAGES,
+    LASTING,
+    TAKEN_AT_ONCE,
+    TAKES,
+)
 
 SERIES: dict[str, Any] = {**TAKES, **FIFOS}
 
@@ -35,7 +41,7 @@ class Options:
     )
     repeat: int = option(
         *("--repeat", whole(1, 1000), 10, "N"),
-        f"how often {FILLED:,} messages are put and taken in each way",
+        f"how often {FILLED_MESSAGES:,} messages are put and taken in each way",
     )
     threshold: float = option(
         *("--retry-threshold", amount(0, 1000), 0.0, "PERCENT"),
@@ -78,8 +84,8 @@ class WorkQueues(Study):
     program = "loadtest/work_queues.py"
     about = (
         "Measure work queues, which give each message to one consumer: what it costs to take "
-        f"{TAKEN} of {FILLED:,} messages in several ways, and how fast messages pass through a "
-        "FIFO queue from a pusher to its pullers."
+        f"{TAKEN_AT_ONCE} of {FILLED_MESSAGES:,} messages in several ways, and how fast messages "
+        "pass through a FIFO queue from a pusher to its pullers."
     )
     title = "Work queues"
     note = """<p class=note>Dark: messages are acknowledged. Grey: the figures of 2016 and 2021,
@@ -89,7 +95,7 @@ top.</p>"""
     columns = {
         "take": (
             *_FIRST,
-            Column(f"ms per {TAKEN}, median", "ms/median", ".3f", 17),
+            Column(f"ms per {TAKEN_AT_ONCE}, median", "ms/median", ".3f", 17),
             Column("mean", "ms/mean", ".3f", 7),
             Column("fastest", "ms/least", ".3f", 7),
             Column("spread", "spread", ".1%", 6),
@@ -149,10 +155,10 @@ top.</p>"""
         # Charts on one page need different titles: the ids in an SVG come from its title.
         titles = {
             "take": (
-                f"To take {TAKEN} messages",
+                f"To take {TAKEN_AT_ONCE} messages",
                 "milliseconds; half of the takes were not slower",
             ),
-            "take-us": (f"CPU time to take {TAKEN} at a time", us),
+            "take-us": (f"CPU time to take {TAKEN_AT_ONCE} at a time", us),
             "fifo": ("Through a FIFO queue", "messages a second, pulled"),
             "fifo-us": ("CPU time through a FIFO queue", us),
         }

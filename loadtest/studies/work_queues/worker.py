@@ -28,7 +28,13 @@ import redis
 from flatlands.loadtest.kit.brokers import open_redis, server_cpu
 from flatlands.loadtest.studies import parent
 from flatlands.loadtest.studies.parent import Parent
-from flatlands.loadtest.studies.work_queues.series import FIFOS, FILLED, REJECTS, TAKEN, TAKES
+from flatlands.loadtest.studies.work_queues.series import (
+    FIFOS,
+    FILLED_MESSAGES,
+    REJECTS,
+    TAKEN_AT_ONCE,
+    TAKES,
+)
 from flatlands.loadtest.studies.work_queues.ways import Way
 from flatlands.stores.base import StoreError
 
@@ -38,8 +44,12 @@ PADDING = "x" * 90
 #: Seconds that a puller waits for a message before it looks whether more can come.
 WAIT_S = 1
 
-#: Messages of one claim, seconds of work on them, and ms of a lease, where consumers die.
-CLAIMED, WORK_S, LEASE = 10, 0.05, 2000
+# Where consumers die:
+#: One claim has so many messages.
+CLAIMED_AT_ONCE = 10
+#: A consumer works so long on them.
+WORK_S = 0.05
+LEASE_MS = 2000
 
 clock = time.monotonic_ns
 
@@ -83,9 +93,9 @@ def take(config: dict[str, Any], parent: Parent) -> Report:
     used: list[tuple[float, float]] = []
 
     def turn() -> list[int]:
-        way.put([message(n) for n in itertools.islice(numbers, FILLED)])
+        way.put([message(n) for n in itertools.islice(numbers, FILLED_MESSAGES)])
         other, client = server_cpu(server) if server else 0.0, time.process_time()
-        taken, came = take_all(way, FILLED, TAKEN)
+        taken, came = take_all(way, FILLED_MESSAGES, TAKEN_AT_ONCE)
         client = time.process_time() - client
         used.append((client, server_cpu(server) - other if server else 0.0))
         got.extend(came)
@@ -172,7 +182,7 @@ def consume(config: dict[str, Any], parent: Parent) -> Report:
     way: Any = TAKES[config["way"]].way(config["url"], config["queue"])
     begin(parent)
     while True:
-        claimed = way.claim_for(CLAIMED, LEASE)
+        claimed = way.claim_for(CLAIMED_AT_ONCE, LEASE_MS)
         if claimed:
             # It is written before the work, so that it is known whenever this process dies.
             parent.send({"claimed": [(number_of(body), tries) for _, body, tries in claimed]})

@@ -37,7 +37,8 @@ class Wave(Event):
 class Game(Engine):
     """The bare game: players walk, talk and wave, and pick apples."""
 
-    things, events = (Apple,), (Wave,)
+    things = (Apple,)
+    events = (Wave,)
 
     def __init__(self, node: object, options: Options | None = None, alone: bool = True) -> None:
         super().__init__(node, options or Options(), alone)

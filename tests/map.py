@@ -14,8 +14,10 @@ from tests.processes import ROOT
 
 PAGE = ROOT / "ARCHITECTURE.md"
 
-#: What comes before and after the diagram on the page.
-BEGIN, END = "<!-- made by make map -->\n```mermaid\nflowchart BT\n", "```\n"
+#: What comes before the diagram on the page.
+BEGIN = "<!-- made by make map -->\n```mermaid\nflowchart BT\n"
+#: What comes after the diagram on the page.
+END = "```\n"
 
 #: Other folders that are drawn beside the packages of server/.
 OTHERS = ("world", "brokers", "stores")

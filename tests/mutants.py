@@ -61,8 +61,10 @@ CPU = 1800
 #: Seconds that pytest may take until the first test begins.
 COLLECTING = 240.0
 
-#: A stage may take so many times what it took without a fault, and so many seconds more.
-SLOWER, LATER = 5, 300
+#: A stage may take so many times what it took without a fault.
+SLOWER = 5
+#: It may take so many seconds more.
+LATER = 300
 
 #: So many files of tests are worth it to start several processes.
 MANY = 10

@@ -15,7 +15,8 @@ from tests.processes import PATIENCE, ROOT, serving
 
 pytestmark = [pytest.mark.outside, pytest.mark.process]
 
-RULES, TOKEN = ROOT / "deploy" / "rules.yml", "a-token-of-the-tests"
+RULES = ROOT / "deploy" / "rules.yml"
+TOKEN = "a-token-of-the-tests"
 
 #: Of two servers one ends after 30 s: two scrapes later it is down for less than a minute.
 UNIT = f"""

@@ -9,7 +9,9 @@ from tests.brokers.servers import PASSWORD, USER, Server, certify, run
 class Mosquitto(Server):
     """A mosquitto; its options are lines of its configuration."""
 
-    scheme, tls_scheme, program = "mqtt", "mqtts", "mosquitto"
+    scheme = "mqtt"
+    tls_scheme = "mqtts"
+    program = "mosquitto"
 
     def configured(self, *options):
         # If several lines have the same setting, the last one counts.

@@ -10,7 +10,9 @@ from tests.brokers.servers import PASSWORD, USER, Server, certify, run
 class Nats(Server):
     """A nats-server; its options are lines of its configuration."""
 
-    scheme, tls_scheme, program = "nats", "tls", "nats-server"
+    scheme = "nats"
+    tls_scheme = "tls"
+    program = "nats-server"
 
     def configured(self, *options):
         lines = [f"listen: 127.0.0.1:{self.port}", *options]

@@ -36,7 +36,9 @@ INTRODUCE_EVERY = 3.0
 class Redis(Server):
     """A redis-server; its options are those of its command line."""
 
-    scheme, tls_scheme, program = "redis", "rediss", "redis-server"
+    scheme = "redis"
+    tls_scheme = "rediss"
+    program = "redis-server"
     who = f":{QUOTED}@"
 
     def configured(self, *options):

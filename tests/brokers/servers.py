@@ -20,9 +20,12 @@ from flatlands.loadtest.kit.brokers import free_ports
 #: that is busy.
 PATIENCE = 60
 
-USER, PASSWORD = "us@r", "pa:ss@word"
-#: The user and the password, quoted for a URL.
-QUOTED_USER, QUOTED = "us%40r", "pa%3Ass%40word"
+USER = "us@r"
+PASSWORD = "pa:ss@word"
+#: The user, quoted for a URL.
+QUOTED_USER = "us%40r"
+#: The password, quoted for a URL.
+QUOTED = "pa%3Ass%40word"
 
 
 #: How often to start a server that ends before it is ready.
@@ -83,7 +86,9 @@ class Server:
     """A server that can be killed, stalled and started again on the same port."""
 
     #: The schemes of its URLs, without and with TLS, and its program.
-    scheme, tls_scheme, program = "", "", ""
+    scheme = ""
+    tls_scheme = ""
+    program = ""
     #: User and password as they stand in its URL, if it requires a login.
     who = f"{QUOTED_USER}:{QUOTED}@"
 

@@ -42,8 +42,10 @@ BACKENDS = {
     "ring of zeromq": lambda: three(forwarding_url),
 }
 
-#: Seconds that a message may take, and for which no other may come.
-SOON, NEVER = 20.0, 0.1
+#: Seconds that a message may take.
+SOON = 20.0
+#: Seconds for which no other message may come.
+NEVER = 0.1
 
 #: Channels that surely reach every server of a backend that spreads them.
 EVERYWHERE = 32

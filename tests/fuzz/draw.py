@@ -10,7 +10,8 @@ import msgpack
 
 #: Numbers close to which the ranges of types and limits end.
 _EDGES = [0, *(2**bits for bits in (7, 8, 15, 16, 31, 32, 41, 42, 52, 53, 63, 64))]
-_LEAST, _MOST = -(2**63), 2**64 - 1
+_LEAST = -(2**63)
+_MOST = 2**64 - 1
 
 #: Characters that are invisible, join, reverse text, pile up, or are no characters.
 _ODD = "\0\n\x7f\u00a0\u0301\u0489\u200b\u200d\u202e\u2028\u2800\u3164\ufdfd\ufe0f\ufeff\uffff"

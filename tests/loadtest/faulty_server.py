@@ -23,8 +23,10 @@ from flatlands.world.batches import RECORD  # isort: skip
 from flatlands.world.sketches import join  # isort: skip
 from flatlands.model import SKETCH, sketches  # isort: skip
 
-#: Seconds from the first flush to the first fault, and from each fault to the next.
-AFTER, PAUSE = 4.0, 0.05
+#: Seconds from the first flush to the first fault.
+AFTER = 4.0
+#: Seconds from each fault to the next.
+PAUSE = 0.05
 
 #: ms by which a batch is delayed.
 DELAY = 3000

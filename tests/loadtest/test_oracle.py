@@ -9,7 +9,8 @@ from flatlands.loadtest.swarm.world import SECOND, TILE, World
 from flatlands.wire import ENTER, GONE, LEAVE, TRACK
 
 SPAN = 16 * TILE
-BEGIN, END = 10 * SECOND, 20 * SECOND
+BEGIN = 10 * SECOND
+END = 20 * SECOND
 VIEWPORT = (24, 24)
 
 

@@ -13,7 +13,8 @@ from flatlands.loadtest.swarm.reader import Reader
 from flatlands.loadtest.swarm.views import View
 from tests.loadtest.test_reader import enter, flush, record, snapshot, wide
 
-HERE, THERE = (0, 0), (1, 0)
+HERE = (0, 0)
+THERE = (1, 0)
 
 RULES = wire.Rules()
 RULES.set(16, 5120, 3620)

@@ -19,7 +19,8 @@ from flatlands.world.track import UNIT
 from tests.server.harness import Harness, events
 from tests.server.servers import until
 
-KEY, DO = 10, 35
+KEY = 10
+DO = 35
 
 
 class Shop(Game):

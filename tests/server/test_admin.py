@@ -17,7 +17,8 @@ from tests.server.servers import ask, stats, until
 from tests.socket_client import SocketClient
 
 ADMIN = "an-admin-token-of-tests"
-ERROR, INVITATION = 24, 27
+ERROR = 24
+INVITATION = 27
 OTHERS = "/mute", "/close", "/open", "/notice", "/clear", "/undo", "/drain"
 
 

@@ -11,7 +11,8 @@ from flatlands.testkit.network import FakeLink
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, node_batch, two_nodes
 
-GONE, SAID = 3, 4
+GONE = 3
+SAID = 4
 
 
 @pytest.fixture

@@ -18,7 +18,11 @@ from tests.server.machine import Machine
 from tests.server.servers import until
 
 TICKETS = URLSafeSerializer("a secret")
-SAY, KEY, APPEAR, DO, TICKET = 6, 10, 33, 35, 36
+SAY = 6
+KEY = 10
+APPEAR = 33
+DO = 35
+TICKET = 36
 
 
 class Doors(Part):

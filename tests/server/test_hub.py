@@ -11,7 +11,9 @@ from flatlands.testkit.connection import frame_payloads
 from flatlands.world.grid import Rect
 from tests.server.test_outbox import run
 
-WEST, EAST, BOTH = Rect(0, 0, 0, 0), Rect(1, 0, 1, 0), Rect(0, 0, 1, 0)
+WEST = Rect(0, 0, 0, 0)
+EAST = Rect(1, 0, 1, 0)
+BOTH = Rect(0, 0, 1, 0)
 
 
 class Screen:

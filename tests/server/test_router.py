@@ -23,8 +23,10 @@ A, B, C = (f"https://{name}.example.org" for name in "abc")
 #: The western half belongs to A, and the eastern half to B.
 HALVES = (COLUMNS, 0, A, B)
 
-#: A place deep in the eastern half, and one in it, but beside the line.
-EAST, BESIDE = (40_000, 500), (500, 500)
+#: A place deep in the eastern half.
+EAST = (40_000, 500)
+#: A place in the eastern half, but beside the line.
+BESIDE = (500, 500)
 
 
 def world(*addresses, skew=0):

@@ -27,7 +27,8 @@ def pair(harness):
     return harness.place("A", (0, 0)), harness.place("B", (0, 0))
 
 
-ADA, BOB = "ada" * 6, "bob" * 6
+ADA = "ada" * 6
+BOB = "bob" * 6
 HELLO = [1, 3, "Wren", 40, 25, None, None, None, None]
 
 

@@ -11,7 +11,8 @@ from flatlands.world.grid import Grid
 from flatlands.world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, Terrain
 from flatlands.world.track import UNIT
 
-GRID, TERRAIN = Grid(16), Terrain(2013)
+GRID = Grid(16)
+TERRAIN = Terrain(2013)
 
 
 def kinds(places):

@@ -19,7 +19,8 @@ from tests.processes import ROOT
 from tests.simulate.__main__ import play, search
 from tests.simulate.deeds import WHAT, Plan, World, plan
 
-fails, shrink = search.fails, search.shrink
+fails = search.fails
+shrink = search.shrink
 
 
 #: Seeds of worlds of which each takes as long as ten others.

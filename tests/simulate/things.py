@@ -26,9 +26,10 @@ from flatlands.testkit.host import Host
 from tests.server.harness import Harness
 from tests.simulate.rule import Broken
 
-#: The things of each cell, and the seconds after which one that was taken lies somewhere else, give
-#: or take half of it.
-PER_CELL, PAUSE = 3, 20
+#: Each cell has so many things.
+PER_CELL = 3
+#: A thing that was taken lies somewhere else after so many seconds, give or take half of it.
+PAUSE = 20
 
 #: Seconds after which things that nobody takes are forgotten, in worlds that forget them.
 MOVED_AFTER = 150

@@ -12,12 +12,17 @@ import time
 from flatlands.stores import redis, sqlite
 from flatlands.stores.registry import open_store
 
-#: Items in one claim, ms of a lease, seconds of work.
-MOST, LEASE, WORK = 50, 12_000, 0.02
+#: One claim has at most so many items.
+MOST = 50
+#: ms for which the items of a claim are leased.
+LEASE = 12_000
+#: Seconds of work on an item.
+WORK = 0.02
 
 
 # On a busy machine each of several consumers takes long.
-sqlite.BUSY, redis.ANSWER_SECONDS = 60.0, 20.0
+sqlite.BUSY = 60.0
+redis.ANSWER_SECONDS = 20.0
 
 
 def consume(url: str, world: str, stop: str = "0") -> None:

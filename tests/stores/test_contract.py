@@ -49,8 +49,10 @@ BACKENDS = {
     "ring of redis": lambda _: three(partial(run_url, Redis)),
 }
 
-#: ms of a lease that no test outlives, and a time that ends soon, but not between two requests.
-LONG, SHORT = 60_000, 3000
+#: ms of a lease that no test outlives.
+LONG = 60_000
+#: ms of a lease that ends soon, but not between two requests.
+SHORT = 3000
 
 
 @pytest.fixture(
@@ -320,9 +322,13 @@ def test_a_call_beyond_the_limits_is_refused_and_changes_nothing(store):
     )
 
 
-QUEUES, GROUPS, BODIES = ("q", "queue/due"), ("", "1:2", "1:20"), (b"", b"one", b"two\0\xff")
-CALLER, QUEUE = st.integers(0, 1), st.sampled_from(QUEUES)
-ID, BODY = st.sampled_from(["a", "a/b", "c", "\u00e4\n"]), st.sampled_from(BODIES)
+QUEUES = ("q", "queue/due")
+GROUPS = ("", "1:2", "1:20")
+BODIES = (b"", b"one", b"two\0\xff")
+CALLER = st.integers(0, 1)
+QUEUE = st.sampled_from(QUEUES)
+ID = st.sampled_from(["a", "a/b", "c", "\u00e4\n"])
+BODY = st.sampled_from(BODIES)
 ITEM = st.builds(Item, ID, st.sampled_from([0, 0, NEVER_DUE_MS]), st.sampled_from(GROUPS), BODY)
 THEN = st.lists(st.tuples(QUEUE, ITEM), max_size=2)
 BOARDS = "board", "board/due"

@@ -24,8 +24,10 @@ from tests.brokers import redis_servers
 from tests.brokers.servers import eventually
 from tests.processes import PATIENCE, ROOT, python
 
-#: How many jobs there are, and the bound of their delays in ms.
-JOBS, DELAY = 3000, 900
+#: How many jobs there are.
+JOBS = 3000
+#: The bound of their delays, in ms.
+DELAY = 900
 
 
 def item(id="a", body=b"body"):

@@ -10,7 +10,8 @@ from flatlands.world.track import REACH, Track, duration, stand
 
 SPAN = Grid().span
 SQUARE = (-2, 3)
-X, Y = SQUARE[0] * SPAN, SQUARE[1] * SPAN
+X = SQUARE[0] * SPAN
+Y = SQUARE[1] * SPAN
 
 CORNER = Corner(SQUARE, SPAN, 1000)
 

@@ -26,7 +26,8 @@ FAR = 2**40
 positions = st.integers(-FAR, FAR)
 lengths = st.integers(-REACH, REACH)
 times = st.integers(0, 2**42)
-near, goals = st.integers(-400 * UNIT, 400 * UNIT), st.integers(-(2**19), 2**19)
+near = st.integers(-400 * UNIT, 400 * UNIT)
+goals = st.integers(-(2**19), 2**19)
 headings = st.sampled_from([Heading(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b])
 
 

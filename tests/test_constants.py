@@ -1,0 +1,43 @@
+"""Constants: each has a line of its own, and in what others build on, each name has one value."""
+
+import ast
+import re
+
+import pytest
+
+from tests.processes import ROOT
+
+
+def assignments(folder):
+    """Yield (where, targets, value) for each assignment in a module or class of a folder."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        waiting = [ast.parse(path.read_text())]
+        while waiting:
+            for node in waiting.pop().body:
+                where = f"{path.relative_to(ROOT)}:{node.lineno}"
+                if isinstance(node, ast.ClassDef):
+                    waiting.append(node)
+                elif isinstance(node, ast.Assign):
+                    yield where, node.targets, node.value
+                elif isinstance(node, ast.AnnAssign) and node.value:
+                    yield where, [node.target], node.value
+
+
+@pytest.mark.parametrize(
+    "folder", ["bench", "brokers", "flatlands", "games", "loadtest", "stores", "world"]
+)
+def test_each_constant_has_a_line_of_its_own(folder):
+    lines = {where: isinstance(targets[0], ast.Tuple) for where, targets, _ in assignments(folder)}
+    assert lines and [where for where, several in lines.items() if several] == []
+
+
+def test_constants_of_one_name_have_one_value():
+    known = {}
+    for folder in ("brokers", "flatlands", "stores", "world"):
+        for where, [target, *_], value in assignments(folder):
+            # A name that begins with _ is known in its module only.
+            if isinstance(target, ast.Name) and re.fullmatch("[A-Z][A-Z0-9_]*", target.id):
+                value = ast.unparse(value)
+                before, there = known.setdefault(target.id, (value, where))
+                assert value == before, f"{target.id} in {where} and in {there}"
+    assert len(known) > 200

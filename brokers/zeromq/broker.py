@@ -20,7 +20,13 @@ from flatlands.brokers.base import Counters
 from flatlands.brokers.inbox import Inbox
 from flatlands.brokers.link import PROBE_EVERY, Link, LinkedBroker
 from flatlands.brokers.zeromq.pair import Pair
-from flatlands.brokers.zeromq.wire import END, MESSAGE, Addresses, addresses_of, tcp_addresses
+from flatlands.brokers.zeromq.wire import (
+    END,
+    MESSAGE_PREFIX,
+    Addresses,
+    addresses_of,
+    tcp_addresses,
+)
 
 #: A new pair must be proven within so long.
 PROVE_S = 3.0
@@ -139,4 +145,4 @@ def _topic(channel: str) -> bytes:
     """Return the bytes with which all frames of a channel begin."""
     if "\0" in channel:
         raise ValueError(f"a channel's name holds no NUL: {channel!r}")
-    return MESSAGE + channel.encode() + END
+    return MESSAGE_PREFIX + channel.encode() + END

@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, urlsplit
 from flatlands.brokers.base import PAYLOAD_LIMIT, bare
 
 #: The first byte of a message.
-MESSAGE = b"="
+MESSAGE_PREFIX = b"="
 #: The first byte of a probe.
 PROBE = b"?"
 #: The byte that ends a topic.

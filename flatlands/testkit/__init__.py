@@ -233,9 +233,6 @@ class World:
         #: Whether it has a store; and all who have ever joined.
         self.keeps = store
         self.players: list[Player] = []
-        #: The things that were taken, as they lay there; and the points for them.
-        self._taken: set[tuple[str, bytes]] = set()
-        self._points: Counter[tuple[str, str]] = Counter()
         self.run(START_SECONDS)
 
     def join(

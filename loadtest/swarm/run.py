@@ -219,7 +219,7 @@ class _Run:
         if not chosen.lockstep:
             self._order("move")
         self._wait(
-            "joining", JOIN_SECONDS + early / options.joins, lambda all: all["ready"] >= early
+            "joining", JOIN_SECONDS + early / options.joins, lambda all: all["joined"] >= early
         )
         if chosen.lockstep:
             self._order("move")

@@ -108,7 +108,7 @@ class Cells:
         if solid is not None and not (type(solid) is int and 0 < solid < VALUES):
             raise ValueError(f"values are solid from 1 to 255 on, and not from {solid!r} on")
         rule, ms = RULES.index(merge), NEVER_DUE_MS if forget is None else round(forget * 1000)
-        self.declared = Declared(rule, kept, most, per_owner, ms, solid)
+        self.declared = Declared(rule, persist, most, per_owner, ms, solid)
 
     def of(self, node: Any, name: str) -> "Cells":
         """Return this layer at a node, as its next one; `name` is its name in the store."""

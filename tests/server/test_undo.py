@@ -8,9 +8,11 @@ from flatlands.server.game.game import Game
 from flatlands.server.storage.boards import owner_of
 from flatlands.server.storage.rows import ZERO_FOR, Rows, Write
 from flatlands.stores.base import NEVER_DUE_MS
+from flatlands.testkit.clock import Clock
+from flatlands.testkit.store import shared_stores
 from flatlands.world.grid import Rect
 from flatlands.world.tiles import RULE_LAST, next_stamp
-from tests.server.harness import Broken, Clock, clock_stores
+from tests.server.harness import Broken
 from tests.server.test_cells import in_store, store_of, world
 from tests.server.test_ground import values
 
@@ -109,7 +111,7 @@ def queue(layer):
 @pytest.mark.parametrize("zero", [False, True])
 def test_a_row_is_due_when_one_of_its_values_is_to_be_forgotten(zero):
     clock = Clock()
-    store, rows = clock_stores(clock)(), Rows("some", RULE_LAST, NEVER_DUE_MS, owners=False)
+    store, rows = shared_stores(clock)(), Rows("some", RULE_LAST, NEVER_DUE_MS, owners=False)
     for place, value in ((5, 7), (6, 0))[: 1 + zero]:
         write = Write(value, next_stamp(clock.time, 1, 0))
         rows.give(store, {(0, 0): {place: write}}, {}, clock.time)
@@ -122,7 +124,7 @@ def test_a_row_is_due_when_one_of_its_values_is_to_be_forgotten(zero):
 
 def test_any_number_of_people_may_write_on_the_tiles_of_one_row():
     clock = Clock()
-    store, rows = clock_stores(clock)(), Rows("some", RULE_LAST, NEVER_DUE_MS, owners=True)
+    store, rows = shared_stores(clock)(), Rows("some", RULE_LAST, NEVER_DUE_MS, owners=True)
     for turn in range(2):
         clock.time += 1
         people = [(turn * 512 + place + 1).to_bytes(8, "big") for place in range(512)]

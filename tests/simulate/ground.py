@@ -16,6 +16,7 @@ from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.reach import square_of
 from flatlands.server.storage.reader import AGAIN
 from flatlands.stores.base import NEVER_DUE_MS, Store
+from flatlands.testkit.host import Host
 from flatlands.world.grid import Square
 from flatlands.world.tiles import RULE_LAST, RULE_SUM, WRITE
 from flatlands.world.track import Tile, tile_at

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from flatlands.world.batches import RECORD, WIDE, Batch, Content, Corner
 from flatlands.world.events import ENTER, GONE, LEAVE, SAID, EnterEvent, GoneEvent, Player, SayEvent
 from flatlands.world.grid import Grid
-from flatlands.world.replica import REPLICA_REMOVED_MS, Departed, Replica, Whereabouts
+from flatlands.world.replica import REPLICA_REMOVED_MS, PlayerIndex, Replica, Tombstones
 from flatlands.world.track import REACH, Track, duration, stand
 
 SPAN = Grid().span
@@ -260,4 +260,4 @@ def test_players_that_were_removed_long_ago_are_forgotten():
     replica = replica_of()
     for n in range(1000):
         apply(replica, 1, 1000, [GoneEvent(GONE, n, 1)], n * 100)
-    assert len(replica._departed._removed) <= REPLICA_REMOVED_MS // 100 + 1
+    assert len(replica._tombstones._removed) <= REPLICA_REMOVED_MS // 100 + 1

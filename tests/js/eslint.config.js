@@ -23,7 +23,7 @@ const JOINED = [
 
 // These modules know neither the page nor the network, and node loads them too. view/ and hud/ import
 // only them, and what is in their own folder.
-const PURE = (`protocol msgpack terrain track replica walk names clock state scene lying faces day regions
+const PURE = (`protocol msgpack terrain track replica walk names clock state scene things faces day regions
   landmarks ember relay places emotes footsteps atlas borders leading near keys route twins echoes grown
   notes ordered events blooms looks cairns`).split(/\s+/);
 

@@ -35,7 +35,7 @@ import { tileSize, View } from './view/view.js';
  * @property {Client} client      what the server tells (`on`), and what it can be asked for (`do`)
  * @property {Events} events      what happens in the page
  * @property {State} state        what is drawn: `steps`, `places`, `pointers`, `bare`, `lacks`, `notes`, `grown`, `coursesOf`, `burns`
- * @property {View} view          draws it: `lying` (kinds of things), `flat`, `lights`, `walkers`
+ * @property {View} view          draws it: `things` (kinds of things), `flat`, `lights`, `walkers`
  * @property {Minimap} minimap    `kinds`, `under`, `layers`, `over`
  * @property {AtlasView} map      the map of everybody: `under`, `layers`, `sights`, `said`, `tilesFound`
  * @property {Hud} hud            the panels: `chip`, `sheet`, `deed`, `note`, `toast` and others, and `tools.help.texts`

@@ -3,7 +3,7 @@
 
 import { skyAt } from './day.js';
 import { isClockwork, isComputer, isDeer } from './faces.js';
-import { advanceLying } from './lying.js';
+import { advanceThings } from './things.js';
 import { isAddressed, tellApart } from './names.js';
 import { advancePlaces } from './places.js';
 import { drawnAt } from './track.js';
@@ -32,9 +32,9 @@ const PLAZA = { x: 0.5, y: 0.5 };         // tiles
  * @param {State} state */
 export function clearScene(state) {
   state.drawn.clear();
-  state.lying.clear();
+  state.things.clear();
   state.followed = null;
-  state.lyingOf = -1;
+  state.thingsOf = -1;
   state.namesOf = -1;
 }
 
@@ -94,7 +94,7 @@ export function advanceScene(state, at) {
   for (const player of replica.players.values()) moveWalker(state, player, now);
   fadeWalkers(state);
   chooseBubbles(state);
-  advanceLying(state);
+  advanceThings(state);
   if (ownId !== null) advancePlaces(state);
   state.ghosts.length = 0;
   for (const step of state.steps.all) step(state);

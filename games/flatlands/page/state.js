@@ -55,7 +55,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
 
 /**
  * A thing as it is drawn in this frame.
- * @typedef {object} Lying
+ * @typedef {object} ShownThing
  * @property {import('./replica.js').Thing} thing
  * @property {number} x            in tiles
  * @property {number} y
@@ -192,9 +192,9 @@ export class State {
     this.sign = null;
     /** @type {Walker[]} All that are drawn, including those that fade out. */
     this.walkers = [];
-    /** @type {Map<string, Lying>} All things that are drawn, including those that fade out; made by
-     * lying.js. */
-    this.lying = new Map();
+    /** @type {Map<string, ShownThing>} All things that are drawn, including those that fade out; made by
+     * things.js. */
+    this.things = new Map();
     /** @type {Walker[]} What is drawn like a walker, and is no player. */
     this.ghosts = [];
     /** @type {Map<number, string>} Names as shown, by player id. */
@@ -216,10 +216,10 @@ export class State {
     this.cameraAt = 0;
     /** The value of the replica's `nameChanges` when `names` was made. */
     this.namesOf = -1;
-    /** The value of the replica's `thingChanges` when `lying` was last compared with it. */
-    this.lyingOf = -1;
-    /** Performance time, ms, of the last frame's `lying`. */
-    this.lyingAt = 0;
+    /** The value of the replica's `thingChanges` when `things` was last compared with it. */
+    this.thingsOf = -1;
+    /** Performance time, ms, of the last frame's `things`. */
+    this.thingsAt = 0;
     /** The landmarks of `terrain`; only for places.js. */
     this.landmarks = new Landmarks(this.terrain);
     /** @type {Place & { posts: import('./landmarks.js').Post[] }} The tile where places.js last looked, and the signposts around. */

@@ -3,7 +3,7 @@
 import { fromPlaza } from '../near.js';
 import { placeAt } from '../notes.js';
 
-/** @typedef {import('../state.js').Lying} Lying */
+/** @typedef {import('../state.js').ShownThing} ShownThing */
 /** @typedef {import('../state.js').State} State */
 
 /** The name of the kind of things. */
@@ -29,12 +29,12 @@ export const NOTES = [{
 
 export class Cairns {
   constructor() {
-    /** @type {Lying | null} The cairn that was clicked, until the player clicks elsewhere, walks by keys, or closes its card. */
+    /** @type {ShownThing | null} The cairn that was clicked, until the player clicks elsewhere, walks by keys, or closes its card. */
     this.meant = null;
-    /** @type {Lying | null} The cairn whose line was closed, as long as the player is near it. */
+    /** @type {ShownThing | null} The cairn whose line was closed, as long as the player is near it. */
     this.closed = null;
     // What this frame shows.
-    /** @type {Lying | null} The cairn whose line is shown. */
+    /** @type {ShownThing | null} The cairn whose line is shown. */
     this.read = null;
     /** True if this page's player is close enough to that cairn to add a stone. */
     this.near = false;
@@ -55,13 +55,13 @@ export class Cairns {
 
   /** Find out which cairn is read: the one that was clicked, or else the nearest one.
    * @param {State} state */
-  advance({ lying, here }) {
+  advance({ things, here }) {
     const before = this.read;
     if (!isThere(this.meant)) this.meant = null;
     if (this.closed !== null && away(this.closed, here) > READ_OUT) this.closed = null;
     let best = this.meant, least = READ_WITHIN;
     if (best === null) {
-      for (const each of lying.values()) {
+      for (const each of things.values()) {
         if (each.thing.type !== CAIRN || !isThere(each) || each === this.closed) continue;
         if (away(each, here) <= least) {
           least = away(each, here);
@@ -76,12 +76,12 @@ export class Cairns {
   }
 }
 
-/** @param {Lying | null} each */
+/** @param {ShownThing | null} each */
 function isThere(each) {
   return each !== null && each.goneAt === null && each.alpha > 0;
 }
 
-/** @param {Lying} each @param {import('../state.js').Place} here */
+/** @param {ShownThing} each @param {import('../state.js').Place} here */
 function away(each, here) {
   return Math.hypot(each.x - here.x, each.y - here.y);
 }

@@ -68,7 +68,7 @@ export function install({ client, state, view, minimap, map, hud, session, contr
     card.show(read.thing, may, { ...view.pointOf(state, read.x, foot), below });
   }
 
-  view.lying.add({ type: CAIRN, Pictures: Heaps });
+  view.things.add({ type: CAIRN, Pictures: Heaps });
   minimap.kinds.set(CAIRN, (drawing, px, py) => drawing.dot(px, py, 1.7 * drawing.dpr, STONE));
   map.under.add(10, (ctx, picture) => drawAll(ctx, state, picture));
   hud.over.append(card.root, card.told);
@@ -95,9 +95,9 @@ export function install({ client, state, view, minimap, map, hud, session, contr
 }
 
 /** Draw the cairns that this page knows on the map of everybody. */
-function drawAll(ctx, { lying }, { gaze, side, named }) {
+function drawAll(ctx, { things }, { gaze, side, named }) {
   if (gaze.scale / side < SHOWN_FROM) return;
-  for (const { x, y, thing } of lying.values()) {
+  for (const { x, y, thing } of things.values()) {
     if (thing.type !== CAIRN) continue;
     const at = gaze.toScreen(x / side, y / side);
     named.push({ x, y, label: `${thing.values.name}’s cairn`, px: at.x, py: at.y, w: 4, h: 4 });

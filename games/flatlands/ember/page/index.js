@@ -16,8 +16,8 @@ const TAU = Math.PI * 2;
 export function install({ client, state, view, minimap, map, hud, session, events, sound }) {
   const ember = new Ember(), note = new EmberNote(), relay = new Relay(state, client, hud, sound, ember, note);
   const carrier = () => ember.held?.id ?? null, holder = () => state.drawn.get(carrier() ?? -1);
-  view.lying.add({ type: FIRE, Pictures: Fires });
-  view.lying.others.add(10, () => firesOf(ember, state));
+  view.things.add({ type: FIRE, Pictures: Fires });
+  view.things.others.add(10, () => firesOf(ember, state));
   view.walkers.add(carrier, (tile) => new EmberPicture(tile, ember));
   minimap.under.add(10, (drawing, toX, toY, now) => {
     for (const mark of state.marks) {

@@ -1,6 +1,6 @@
 // Gems: what the page shows of them, and the board.
 
-import { pickUp } from '../lying.js';
+import { pickUp } from '../things.js';
 import { drawDiamond, Gems } from '../view/gems.js';
 import { Board } from './board.js';
 
@@ -20,7 +20,7 @@ export function install({ client, state, view, minimap, hud, events, sound }) {
     client.do.scores();
   }
 
-  view.lying.add({ type: GEM, Pictures: Gems });
+  view.things.add({ type: GEM, Pictures: Gems });
   minimap.kinds.set(GEM, ({ ctx, dpr }, px, py, id) => drawDiamond(ctx, px, py, id, dpr));
   hud.putSheet(board, { letter: 'b', sign: 'board', label: 'Board', help: 'who found the most gems', lasts: true, at: 60 });
   hud.readingsPanel.strip.append(board.counter.root);
@@ -31,7 +31,7 @@ export function install({ client, state, view, minimap, hud, events, sound }) {
   on.message('board', (gems, place, of, top) => board.show({ gems, place, of }, top));
   on.message('found', (id, version, gems, place, of) => {
     const gem = pickUp(state, id, version), { x, y } = gem ?? state.here;
-    const flies = (gem !== null || view.lying.isUnseen(id)) && !state.still && !document.hidden;
+    const flies = (gem !== null || view.things.isUnseen(id)) && !state.still && !document.hidden;
     sound.chime();
     board.won({ gems, place, of }, flies ? { ...view.pictureOf(id), ...view.pointOf(state, x, y) } : null);
   });

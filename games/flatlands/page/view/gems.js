@@ -78,7 +78,7 @@ export class Gems {
     this.half = 0.4;
     this.top = TOP;
     const box = { left: -0.42, top: -TOP, right: 0.46, bottom: 0.16 };
-    this.lying = GEMS.map((tones, i) => spriteOf(tile, box, (ctx) => {
+    this.sprites = GEMS.map((tones, i) => spriteOf(tile, box, (ctx) => {
       oval(ctx, 0.04, 0.02, 0.3, 0.11, SHADOW);
       ctx.rotate(TILTS[i]);
       paintGem(ctx, tones);
@@ -91,7 +91,7 @@ export class Gems {
 
   /** Draw a gem at a device px, and its sparkle, which slowly comes and goes. */
   draw(ctx, state, { id }, px, py) {
-    const roll = rollOf(id), sprite = this.lying[roll % GEMS.length];
+    const roll = rollOf(id), sprite = this.sprites[roll % GEMS.length];
     ctx.drawImage(sprite.canvas, px - sprite.ax, py - sprite.ay);
     const phase = (state.now + roll % SPARKLE_EVERY) % SPARKLE_EVERY / SPARKLE_MS;
     if (state.still || phase >= 1) return;

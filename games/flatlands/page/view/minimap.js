@@ -55,7 +55,7 @@ export class Minimap {
   }
 
   /** @param {import('../state.js').State} state */
-  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, now, still }) {
+  render({ terrain, here: { x, y }, viewport, walkers, things, marks, now, still }) {
     const { ctx, size } = this, scale = size / SHOWN;
     if (terrain !== this.terrain) {
       this.terrain = terrain;
@@ -74,7 +74,7 @@ export class Minimap {
     }
     const draw = (layers) => layers.all.forEach((layer) => layer(this, toX, toY, still ? 0 : now));
     draw(this.under);
-    for (const { thing, x: atX, y: atY, alpha } of lying.values()) {
+    for (const { thing, x: atX, y: atY, alpha } of things.values()) {
       if (alpha > 0) this.#drawThing(thing, toX(atX), toY(atY));
     }
     draw(this.layers);

@@ -5,7 +5,7 @@ import { drawBeacons } from './beacons.js';
 import { Butterflies } from './butterflies.js';
 import { drawFlag } from './flag.js';
 import { Ground } from './ground.js';
-import { LyingThings } from './lying.js';
+import { ThingsView } from './things.js';
 import { arrowAt, drawArrows, drawGoal, forgetArrows } from './marks.js';
 import { MovingParts } from './moving.js';
 import { NameTags } from './nametags.js';
@@ -69,7 +69,7 @@ export class View {
     /** @type {Scale | null} The scale of the overlay, while it is shown. */
     this.wide = null;
     this.walkers = new Walkers(TILE);
-    this.lying = new LyingThings(TILE);
+    this.things = new ThingsView(TILE);
     this.vignette = new Vignette(canvas.width, canvas.height);
     /** @type {Ordered<(ctx: any, state: any, screen: Screen) => void>} What else lies on the ground, under all who stand there. */
     this.flat = new Ordered();
@@ -158,10 +158,10 @@ export class View {
   }
 
   #drawStanding(state, scale, elapsed) {
-    const { ctx, screen, walkers, lying, wordDpr } = this;
+    const { ctx, screen, walkers, things, wordDpr } = this;
     if (walkers.tile !== scale.bodyTile) {
       walkers.resize(scale.bodyTile);
-      lying.resize(scale.bodyTile);
+      things.resize(scale.bodyTile);
     }
     for (const draw of this.flat.all) draw(ctx, state, screen);
     if (state.goal !== null) drawGoal(ctx, state, screen);
@@ -169,13 +169,13 @@ export class View {
       drawFlag(ctx, screen.x(state.aim.x), screen.y(state.aim.y), 1.6 * wordDpr);
     }
     walkers.follow(state, screen, elapsed);
-    lying.follow(state, screen);
-    lying.drawGround(ctx, state);
-    walkers.draw(ctx, state, screen, scale.ground, lying);
+    things.follow(state, screen);
+    things.drawGround(ctx, state);
+    walkers.draw(ctx, state, screen, scale.ground, things);
     scale.butterflies.draw(ctx, state, screen, scale.ground);
     // The overlay is read by its colours, so no night falls over it.
     scale.night.draw(ctx, state, screen, scale.ground, 1 - this.zoom, (lit) => {
-      lying.drawGleam(ctx, state, lit);
+      things.drawGleam(ctx, state, lit);
       for (const draw of this.lights.all) draw(ctx, state, screen, lit);
       walkers.drawLight(ctx, state, lit);
       scale.parts.drawBeams(ctx, state, scale.ground.marks);
@@ -207,7 +207,7 @@ export class View {
 
   /** Return a picture of the thing with the id `id` for the page, and its side in css px. */
   pictureOf(id) {
-    const canvas = /** @type {HTMLCanvasElement} */ (this.lying.pictures.get(id.split(':')[0])?.picture?.(id));
+    const canvas = /** @type {HTMLCanvasElement} */ (this.things.pictures.get(id.split(':')[0])?.picture?.(id));
     return { canvas, side: canvas.width / this.dpr };
   }
 
@@ -223,7 +223,7 @@ export class View {
 
   /** Return the thing of a kind, by its name, under a css px, or null. */
   thingAt(type, cssX, cssY) {
-    return this.lying.at(type, cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);
+    return this.things.at(type, cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);
   }
 
   /** Return the id of the walker under a css px of the mouse or of a finger, or null. */

@@ -155,16 +155,16 @@ export class Walkers {
 
   /** Draw all walkers in order, and between them what lies there; `ground` draws again the props that
    * stand in front of them. */
-  draw(ctx, state, screen, ground, lying) {
+  draw(ctx, state, screen, ground, things) {
     const own = this.#own();
     let covered = false;
     for (const memory of this.order) {
-      lying.drawUpTo(memory.py, ctx, state, screen, ground);
+      things.drawUpTo(memory.py, ctx, state, screen, ground);
       if (memory.deer) this.#drawDeer(ctx, state, memory, screen, ground);
       else this.#drawPerson(ctx, state, memory, screen, ground);
       covered ||= own !== undefined && this.#covers(memory, own);
     }
-    lying.drawUpTo(Infinity, ctx, state, screen, ground);
+    things.drawUpTo(Infinity, ctx, state, screen, ground);
     // So that players do not lose sight of themselves in a crowd.
     if (own !== undefined && covered) this.#drawPerson(ctx, state, own, screen, ground);
   }

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { pickUp } from '../../page/lying.js';
+import { pickUp } from '../../page/things.js';
 import * as P from '../../../../static/protocol.js';
 import { nothing } from './people.js';
-import { find, frame, lyingThere, tell } from './things.js';
+import { find, frame, placedThere, tell } from './things.js';
 
 const gem = (id, version, x, y) => [0, id, version, x * 1024, y * 1024];
 const cairn = (version, player, stones) =>
   [1, '0:0', version, 0, 0, player, 'Ada', 'a line', stones];
 
-const there = (...things) => lyingThere(nothing(), ...things);
+const there = (...things) => placedThere(nothing(), ...things);
 
 test('things fade in where they lie, in tiles, and fade out when they are taken or no longer held', () => {
-  const state = there(gem('a', 1, 3, 4)), [each] = state.lying.values();
+  const state = there(gem('a', 1, 3, 4)), [each] = state.things.values();
   assert.deepEqual([each.x, each.y, each.alpha, each.goneAt], [3, 4, 1, null]);
   tell(state, [gem('a', 1, 3, 4), gem('b', 1, 5, 5)], 1000);
   frame(state, 1150);
@@ -24,7 +24,7 @@ test('things fade in where they lie, in tiles, and fade out when they are taken 
   frame(state, 2150);
   assert.deepEqual([each.taken, each.alpha], [true, 0.5]);
   frame(state, 3700);
-  assert.equal(state.lying.size, 1);
+  assert.equal(state.things.size, 1);
   // One whose square was let go of was not taken.
   state.replica.apply([P.HELD, 1, 0, 2, 0], 0);
   frame(state, 3701);
@@ -38,14 +38,14 @@ test('what is told again after a resync does not flicker', () => {
   state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
   tell(state, [gem('a', 1, 3, 4)], 1006);
   frame(state, 1009);
-  const [each] = state.lying.values();
+  const [each] = state.things.values();
   assert.deepEqual([each.taken, each.goneAt, each.alpha], [false, null, 1]);
 });
 
 test('a gem that lies elsewhere is another one, and a cairn that grows the same', () => {
   const state = there(gem('a', 1, 3, 4), cairn(1, 7, 3));
   tell(state, [gem('a', 3, 9, 9), cairn(2, 7, 4)], 1000);
-  assert.deepEqual([...state.lying.values()].map(({ thing, goneAt }) =>
+  assert.deepEqual([...state.things.values()].map(({ thing, goneAt }) =>
     [thing.kind, thing.version, goneAt]), [[0, 1, 1000], [1, 2, null], [0, 3, null]]);
   assert.equal(find(state, '0:0').thing.values.stones, 4);
 });
@@ -54,10 +54,10 @@ test('what players who are muted have left is not shown', () => {
   const state = there(cairnAt('a', 3, 'left'), gem('a', 1, 3, 4));
   state.muted.add(7);
   frame(state, 1400);
-  assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [0, 1]);
+  assert.deepEqual([...state.things.values()].map(({ alpha }) => alpha), [0, 1]);
   state.muted.delete(7);
   frame(state, 1800);
-  assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [1, 1]);
+  assert.deepEqual([...state.things.values()].map(({ alpha }) => alpha), [1, 1]);
 });
 
 test('a gem that was found is no longer drawn, though it is still known', () => {
@@ -69,7 +69,7 @@ test('a gem that was found is no longer drawn, though it is still known', () => 
   assert.equal(find(state, 'a').alpha, 0);
   tell(state, [], 1300);
   frame(state, 3000);
-  assert.equal(state.lying.size, 0);
+  assert.equal(state.things.size, 0);
 });
 
 const cairnAt = (id, x, text, player = 7) =>
@@ -78,6 +78,6 @@ const cairnAt = (id, x, text, player = 7) =>
 test('a cairn in the place of one that crumbled is drawn where it stands', () => {
   const state = there(cairnAt('a', 3, 'old'));
   tell(state, [[...cairnAt('a', 9, 'new'), 'more']], 1000);
-  assert.deepEqual([...state.lying.values()].map(({ x, thing, goneAt }) => [x, thing.values.text, goneAt]),
+  assert.deepEqual([...state.things.values()].map(({ x, thing, goneAt }) => [x, thing.values.text, goneAt]),
     [[3, 'old', 1000], [9, 'new', null]]);
 });

@@ -1,13 +1,13 @@
 // Things that lie in a world without people, for tests of what a page draws.
 
-import { advanceLying } from '../../page/lying.js';
+import { advanceThings } from '../../page/things.js';
 import * as P from '../../../../static/protocol.js';
 
 const KINDS = [['thing', 0, 'Gem', []],
   ['thing', 1, 'Cairn', ['player', 'name', 'text', 'stones']]];
 
 /** Let a state hold the squares 0, 0 and 1, 0, with things in the first, drawn for a while; return it. */
-export function lyingThere(state, ...things) {
+export function placedThere(state, ...things) {
   state.replica.learn(KINDS);
   state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
   tell(state, things, 0);
@@ -21,9 +21,9 @@ export function tell(state, things, at) {
 }
 
 /** The first that is drawn of the things with an id. */
-export const find = ({ lying }, id) => [...lying.values()].find(({ thing }) => thing.id === id);
+export const find = ({ things }, id) => [...things.values()].find(({ thing }) => thing.id === id);
 
 export function frame(state, at) {
   state.now = at;
-  advanceLying(state);
+  advanceThings(state);
 }

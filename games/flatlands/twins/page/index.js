@@ -22,8 +22,8 @@ const HUM_FOR_TWO = [...HUM, [329.6, 0.5, 1.4, 1]];
 export function install({ client, state, view, minimap, map, hud, events, sound }) {
   const twins = new Twins(), { on } = client;
   let hummedAt = -Infinity;               // performance time, ms
-  view.lying.add({ type: TWIN, Pictures: Stones });
-  view.lying.add({ type: HALF, Pictures: Halves, unseen: true });
+  view.things.add({ type: TWIN, Pictures: Stones });
+  view.things.add({ type: HALF, Pictures: Halves, unseen: true });
   minimap.kinds.set(TWIN, ({ ctx, dpr }, px, py) => drawTwins(ctx, px, py, 0.62 * dpr));
   minimap.kinds.set(HALF, ({ ctx, dpr }, px, py, id) => drawDiamond(ctx, px, py, id, dpr));
   minimap.layers.add(10, (drawing, toX, toY, now) => {

@@ -114,8 +114,8 @@ export function placeOf(name) {
 
 /** Return all twin stones that lie there.
  * @param {State} state */
-export function twinsOf({ lying }) {
-  return [...lying.values()].filter(({ thing, goneAt }) => thing.type === TWIN && goneAt === null);
+export function twinsOf({ things }) {
+  return [...things.values()].filter(({ thing, goneAt }) => thing.type === TWIN && goneAt === null);
 }
 
 /** Return which stone of a gem a place is on: -1 for the left one, 1 for the right one, 0 for none.

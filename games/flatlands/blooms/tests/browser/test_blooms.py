@@ -12,7 +12,7 @@ from tests.browser.pages import eventually, wait_for
 BLOOMS = """(({ here, grown }) => grown.blooming(Math.floor(here.x), Math.floor(here.y)))(
   flatlands.state)"""
 BLOOM_PAINTED = f"() => {BLOOMS} !== '' && {PAINTED}"
-WREATH = """(({ x, y }) => [x, y + 1])([...flatlands.state.lying.values()]
+WREATH = """(({ x, y }) => [x, y + 1])([...flatlands.state.things.values()]
   .find(({ thing }) => thing.type === 'Bloom'))"""
 LAVENDER = (183, 149, 245)
 ROSE = (255, 127, 168)

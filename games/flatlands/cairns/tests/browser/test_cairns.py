@@ -14,7 +14,7 @@ from games.flatlands.tests.browser.acts import (
 from tests.browser.pages import eventually, wait_for
 
 #: The cairns that are drawn: [text, stones, x, y].
-CAIRNS = """() => [...flatlands.state.lying.values()]
+CAIRNS = """() => [...flatlands.state.things.values()]
   .filter(({ thing, alpha, goneAt }) => thing.type === 'Cairn' && alpha > 0 && goneAt === null)
   .map(({ thing, x, y }) => [thing.values.text, thing.values.stones, x, y])"""
 

@@ -3,12 +3,12 @@ import { test } from 'node:test';
 
 import { Cairns, NOTES } from '../../page/cairns.js';
 import { nothing } from '../../../tests/js/people.js';
-import { find, frame, lyingThere, tell } from '../../../tests/js/things.js';
+import { find, frame, placedThere, tell } from '../../../tests/js/things.js';
 
 const cairnAt = (id, x, text, player = 7) =>
   [1, id, 1, x * 1024, 4096, player, 'Ada', text, 1];
 
-const there = (...things) => lyingThere(Object.assign(nothing(), { cairns: new Cairns() }), ...things);
+const there = (...things) => placedThere(Object.assign(nothing(), { cairns: new Cairns() }), ...things);
 
 /** What is read from a place: the text of the cairn, and whether a stone could be added. */
 function readFrom(state, x, y) {

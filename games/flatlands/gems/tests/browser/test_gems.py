@@ -21,9 +21,9 @@ from tests.browser.pages import eventually, use_tool, wait_for
 
 #: The gems that lie there, from the nearest on: [id, version, x, y].
 GEMS = """() => {
-  const { lying, here } = flatlands.state;
+  const { things, here } = flatlands.state;
   const away = ([, , x, y]) => Math.hypot(x - here.x, y - here.y);
-  return [...lying.values()].filter(({ thing, goneAt, own }) =>
+  return [...things.values()].filter(({ thing, goneAt, own }) =>
     thing.type === 'Gem' && goneAt === null && !own)
     .map(({ thing, x, y }) => [thing.id, thing.version, x, y]).sort((a, b) => away(a) - away(b));
 }"""

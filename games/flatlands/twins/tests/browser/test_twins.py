@@ -10,7 +10,7 @@ from games.flatlands.twins.twins import TELL_EVERY_MS
 from tests.browser.pages import PATIENCE, wait_for
 
 #: The twin stones that are in view, nearest first: [x, y].
-TWINS = """() => [...flatlands.state.lying.values()]
+TWINS = """() => [...flatlands.state.things.values()]
   .filter(({ thing, goneAt }) => thing.type === 'Twin' && goneAt === null).map(({ x, y }) => [x, y])
   .sort((a, b) => Math.hypot(...a) - Math.hypot(...b))"""
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { advanceLying } from '../../../page/lying.js';
+import { advanceThings } from '../../../page/things.js';
 import { placesNear } from '../../../page/near.js';
 import { sideOf, standing, Twins } from '../../page/twins.js';
 import * as P from '../../../../../static/protocol.js';
@@ -25,7 +25,7 @@ function stand(state, players, now) {
   const [[, x, y]] = players;
   state.here = { x, y };
   state.now = now;
-  advanceLying(state);
+  advanceThings(state);
   state.twins.advance(state);
 }
 

@@ -7,7 +7,7 @@ import { XRAY } from './body.js';
 
 const MARGIN = 5;                         // tiles beyond the screen in which things are drawn, and their light
 
-/** @typedef {{ lying: import('../state.js').Lying, px: number, py: number, foot: number }} Placed  A thing, and
+/** @typedef {{ shown: import('../state.js').ShownThing, px: number, py: number, foot: number }} Placed  A thing, and
  * where it touches the ground, in device px; it is drawn before those who stand below y = `foot`. */
 
 /**
@@ -34,12 +34,12 @@ const MARGIN = 5;                         // tiles beyond the screen in which th
  * @typedef {{ type: string, Pictures: new (tile: number) => Pictures, unseen?: boolean }} Kind
  */
 
-export class LyingThings {
+export class ThingsView {
   /** `tile` is device px per tile. */
   constructor(tile) {
     /** @type {Kind[]} What may lie in the world. */
     this.kinds = [];
-    /** @type {Ordered<(state: any) => import('../state.js').Lying[]>} What stands among the things, and is none. */
+    /** @type {Ordered<(state: any) => import('../state.js').ShownThing[]>} What stands among the things, and is none. */
     this.others = new Ordered();
     /** @type {Placed[]} The first `count` are in view. The objects are used again. */
     this.order = [];
@@ -71,31 +71,31 @@ export class LyingThings {
   follow(state, screen) {
     const margin = MARGIN * this.tile;
     this.count = this.next = 0;
-    for (const lying of [...state.lying.values(), ...this.others.all.flatMap((some) => some(state))]) {
-      const px = screen.x(lying.x), py = screen.y(lying.y);
+    for (const shown of [...state.things.values(), ...this.others.all.flatMap((some) => some(state))]) {
+      const px = screen.x(shown.x), py = screen.y(shown.y);
       if (px < -margin || py < -margin || px > screen.width + margin
-        || py > screen.height + margin || lying.own || !this.pictures.has(lying.thing.type)) continue;
-      this.#insert(lying, px, py);
+        || py > screen.height + margin || shown.own || !this.pictures.has(shown.thing.type)) continue;
+      this.#insert(shown, px, py);
     }
   }
 
-  #insert(lying, px, py) {
+  #insert(shown, px, py) {
     const { order } = this;
     let i = this.count++;
-    const foot = py - (this.#of(lying.thing).back ?? 0) * this.tile;
-    if (i === order.length) order.push({ lying, px, py, foot });
+    const foot = py - (this.#of(shown.thing).back ?? 0) * this.tile;
+    if (i === order.length) order.push({ shown, px, py, foot });
     const placed = order[i];
     for (; i > 0 && order[i - 1].foot > foot; i--) order[i] = order[i - 1];
-    order[i] = Object.assign(placed, { lying, px, py, foot });
+    order[i] = Object.assign(placed, { shown, px, py, foot });
   }
 
   /** Draw the parts that lie on the ground, under everybody. */
   drawGround(ctx, state) {
     for (let i = 0; i < this.count; i++) {
-      const { lying, px, py } = this.order[i];
-      if (lying.alpha === 0) continue;
-      ctx.globalAlpha = lying.alpha;
-      this.#of(lying.thing).drawGround?.(ctx, state, lying.thing, px, py);
+      const { shown, px, py } = this.order[i];
+      if (shown.alpha === 0) continue;
+      ctx.globalAlpha = shown.alpha;
+      this.#of(shown.thing).drawGround?.(ctx, state, shown.thing, px, py);
     }
     ctx.globalAlpha = 1;
   }
@@ -105,11 +105,11 @@ export class LyingThings {
   drawUpTo(feet, ctx, state, screen, ground) {
     const { order } = this;
     for (; this.next < this.count && order[this.next].foot <= feet; this.next++) {
-      const { lying, px, py } = order[this.next];
-      if (lying.alpha > 0) this.#draw(lying, px, py, ctx, state, screen, ground);
-      if (lying.taken && !state.still) {
-        this.#of(lying.thing).drawBurst?.(ctx, lying.thing.id, px, py,
-          state.now - (lying.goneAt ?? state.now));
+      const { shown, px, py } = order[this.next];
+      if (shown.alpha > 0) this.#draw(shown, px, py, ctx, state, screen, ground);
+      if (shown.taken && !state.still) {
+        this.#of(shown.thing).drawBurst?.(ctx, shown.thing.id, px, py,
+          state.now - (shown.goneAt ?? state.now));
       }
     }
   }
@@ -134,29 +134,29 @@ export class LyingThings {
   /** Let what is in view gleam in the dark; the canvas adds what is drawn. `lit` is 0 to 1. */
   drawGleam(ctx, state, lit) {
     for (let i = 0; i < this.count; i++) {
-      const { lying, px, py } = this.order[i];
-      const pictures = this.#of(lying.thing), { id } = lying.thing;
-      if (lying.taken && !state.still) pictures.drawFlash?.(ctx, px, py, state.now - (lying.goneAt ?? state.now));
-      if (lying.alpha === 0 || lying.goneAt !== null) continue;
-      ctx.globalAlpha = lit * lying.alpha;
+      const { shown, px, py } = this.order[i];
+      const pictures = this.#of(shown.thing), { id } = shown.thing;
+      if (shown.taken && !state.still) pictures.drawFlash?.(ctx, px, py, state.now - (shown.goneAt ?? state.now));
+      if (shown.alpha === 0 || shown.goneAt !== null) continue;
+      ctx.globalAlpha = lit * shown.alpha;
       pictures.drawGleam?.(ctx, id, px, py);
     }
     ctx.globalAlpha = lit;
   }
 
   /** Return the thing of a kind nearest to a device px and at most `reach` px away, or null.
-   * @returns {import('../state.js').Lying | null} */
+   * @returns {import('../state.js').ShownThing | null} */
   at(type, px, py, reach) {
     let best = null, least = Infinity;
     for (let i = 0; i < this.count; i++) {
-      const { lying, px: x, py: y } = this.order[i];
-      if (lying.thing.type !== type || lying.alpha === 0) continue;
+      const { shown, px: x, py: y } = this.order[i];
+      if (shown.thing.type !== type || shown.alpha === 0) continue;
       const dx = Math.max(0, Math.abs(px - x) - 0.4 * this.tile);
       const dy = Math.max(0, Math.abs(py - y + 0.4 * this.tile) - 0.4 * this.tile);
       const away = Math.hypot(dx, dy);
       if (away <= reach && away < least) {
         least = away;
-        best = lying;
+        best = shown;
       }
     }
     return best;

@@ -4,7 +4,7 @@
 import { UNIT } from './track.js';
 
 /** @typedef {import('./replica.js').Thing} Thing */
-/** @typedef {import('./state.js').Lying} Lying */
+/** @typedef {import('./state.js').ShownThing} ShownThing */
 /** @typedef {import('./state.js').State} State */
 
 const FADE = 300;                         // ms to fade in or out
@@ -17,19 +17,19 @@ function keyOf({ type, id, x, y }) {
   return `${type} ${id} ${x} ${y}`;
 }
 
-/** Bring state.lying up to the time state.now.
+/** Bring state.things up to the time state.now.
  * @param {State} state */
-export function advanceLying(state) {
-  const { replica, lying, muted, now } = state;
-  if (state.lyingOf !== replica.thingChanges) {
-    state.lyingOf = replica.thingChanges;
+export function advanceThings(state) {
+  const { replica, things, muted, now } = state;
+  if (state.thingsOf !== replica.thingChanges) {
+    state.thingsOf = replica.thingChanges;
     compare(state);
   }
-  const step = (now - state.lyingAt) / FADE;
-  state.lyingAt = now;
-  for (const [key, each] of lying) {
+  const step = (now - state.thingsAt) / FADE;
+  state.thingsAt = now;
+  for (const [key, each] of things) {
     const { player = null } = each.thing.values;
-    if (each.goneAt !== null && now - each.goneAt > GONE_SHOWN) lying.delete(key);
+    if (each.goneAt !== null && now - each.goneAt > GONE_SHOWN) things.delete(key);
     else if (each.own) each.alpha = 0;
     else if (each.goneAt !== null || (player !== null && muted.has(player))) {
       each.alpha = Math.max(each.alpha - step, 0);
@@ -39,18 +39,18 @@ export function advanceLying(state) {
 
 /** Compare what is drawn with what is known.
  * @param {State} state */
-function compare({ replica, lying, now }) {
+function compare({ replica, things, now }) {
   const known = new Set();
-  for (const things of replica.things.values()) {
-    for (const thing of things) {
-      const key = keyOf(thing), each = lying.get(key);
+  for (const inSquare of replica.things.values()) {
+    for (const thing of inSquare) {
+      const key = keyOf(thing), each = things.get(key);
       const told = { thing, x: thing.x / UNIT, y: thing.y / UNIT, goneAt: null, taken: false };
       known.add(key);
-      if (each === undefined) lying.set(key, { ...told, alpha: 0, own: false });
+      if (each === undefined) things.set(key, { ...told, alpha: 0, own: false });
       else Object.assign(each, told);
     }
   }
-  for (const [key, each] of lying) {
+  for (const [key, each] of things) {
     if (known.has(key) || each.goneAt !== null) continue;
     const [col, row] = each.thing.square;
     each.goneAt = now;
@@ -61,9 +61,9 @@ function compare({ replica, lying, now }) {
 
 /** Stop drawing a thing that the server gave this page's player. Returns it, or null if it
  * was forgotten in the meantime.
- * @param {State} state @returns {Lying | null} */
-export function pickUp({ lying }, id, version) {
-  const given = [...lying.values()].find(({ thing }) =>
+ * @param {State} state @returns {ShownThing | null} */
+export function pickUp({ things }, id, version) {
+  const given = [...things.values()].find(({ thing }) =>
     thing.id === id && thing.version === version);
   if (given === undefined) return null;
   given.own = true;

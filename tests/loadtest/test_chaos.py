@@ -18,7 +18,7 @@ from tests.quiet import tries
 @pytest.mark.alone
 @pytest.mark.parametrize("fault", ["stall", pytest.param("close-codes", marks=pytest.mark.outside)])
 def test_a_promise_of_the_operators_page_is_kept(fault, monkeypatch, capsys):
-    for name in ("BEFORE", "AFTER"):
+    for name in ("BEFORE_SECONDS", "AFTER_SECONDS"):
         monkeypatch.setattr(f"flatlands.loadtest.chaos.__main__.{name}", 1.0)
     monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP_SECONDS", 1.0)
     for _ in tries():

@@ -227,10 +227,12 @@ class Server:
         """Let nobody in any more, and pass all players on to other servers of the world. All
         workers of this server do so, until it is stopped. Return "", or a sentence that says why
         nothing was done. `sleep` waits."""
+        if self._is_drained():
+            return ""
         workers = len(self._reports.total(sleep)[0])
         if sum(peer.state == ALIVE for peer in self.node.peers.peers.values()) < workers:
             return "No other server takes players of this world: stop this one."
-        if not self._is_drained() and not self._may_drain():
+        if not self._may_drain():
             return f"Another server is being drained: try again in {DRAIN_LEASE // 1000} seconds."
         if self._drained_file:
             with open(self._drained_file, "w"):

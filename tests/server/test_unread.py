@@ -168,7 +168,7 @@ def test_lines_that_do_not_fit_are_counted(tmp_path):
 def test_the_last_lines_are_written_if_the_reader_is_only_slow():
     # A second may be too short for a reader on a busy machine.
     script = (
-        f"from flatlands import output\noutput.PATIENCE = {PATIENCE}\noutput.install()\n"
+        f"from flatlands import output\noutput.FLUSH_SECONDS = {PATIENCE}\noutput.install()\n"
         "for _ in range(500):\n    print('x' * 1000)\nprint('the last words', end='')"
     )
     with two_ends("pipe") as (reader, output):

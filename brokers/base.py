@@ -171,6 +171,6 @@ def short_hash(text: str) -> str:
 def check_payload(payload: bytes, limit: int = PAYLOAD_LIMIT) -> None:
     """Raise what `Broker.publish` promises for a payload that is not bytes, or too large."""
     if type(payload) is not bytes:
-        raise TypeError(f"a payload is bytes, not {type(payload).__name__}")
+        raise TypeError(f"a payload must be bytes, not {type(payload).__name__}")
     if len(payload) > limit:
-        raise ValueError(f"a payload has at most {limit} bytes, not {len(payload)}")
+        raise ValueError(f"a payload may have at most {limit} bytes, not {len(payload)}")

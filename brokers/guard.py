@@ -30,7 +30,7 @@ def keep_running(
                 return run()
             except Exception:
                 count_error()
-                log.exception("%s failed; it starts again in %s s", name, RESTART_AFTER)
+                log.exception("%s failed; restarting it in %s s", name, RESTART_AFTER)
                 gevent.sleep(RESTART_AFTER)
 
     return gevent.spawn(guarded)

@@ -54,7 +54,7 @@ PARSE_ERRORS = (
 
 def unreadable(error: Exception) -> ConnectionError:
     """Return one of PARSE_ERRORS as a connection's error. Its text quotes nothing that was sent."""
-    return ConnectionError(f"it sends what nobody can read ({type(error).__name__})")
+    return ConnectionError(f"it sends unreadable data ({type(error).__name__})")
 
 
 class Link(ABC):
@@ -259,7 +259,7 @@ class LinkedBroker(Broker):
     def renew(self, channel: str) -> None:
         self._inbox.check_open()
         if (link := self._link_of(channel)) is not None:
-            link.fail(ConnectionError(f"nothing comes on {channel}"))
+            link.fail(ConnectionError(f"nothing arrives on {channel}"))
 
     def publish(self, channel: str, payload: bytes) -> bool:
         self._inbox.check_open()

@@ -216,4 +216,4 @@ def _message(kind: int, body: bytes) -> tuple[bytes, bytes]:
 
 
 def _reason(code: int) -> str:
-    return REASONS.get(code, f"it gives MQTT's reason code {code:#04x}")
+    return REASONS.get(code, f"MQTT reason code {code:#04x}")

@@ -96,9 +96,9 @@ class NatsLink(StreamLink):
     def _log_in(self) -> None:
         info, tls = self._info(), self._endpoint.tls
         if tls and not (info.get("tls_required") or info.get("tls_available")):
-            raise ConnectionError("it has no TLS: without TLS the URL begins with nats://")
+            raise ConnectionError("it does not offer TLS: use a URL that begins with nats://")
         if info.get("tls_required") and not tls:
-            raise ConnectionError("it requires TLS: with TLS the URL begins with tls://")
+            raise ConnectionError("it requires TLS: use a URL that begins with tls://")
         self._connection.secure()
         # Waiting commands need not be sent: all wanted subscriptions are sent below.
         self._waiting_commands.clear()

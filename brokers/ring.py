@@ -65,9 +65,9 @@ class Ring(Broker):
         super().__init__(url)
         named = {bare(member): member for member in urls}
         if len(named) < len(urls):
-            raise ValueError(f"a ring names each of its members once: {bare(url)}")
+            raise ValueError(f"a ring must name each of its members once: {bare(url)}")
         if len({name.partition("://")[0] for name in named}) > 1:
-            raise ValueError(f"all members of a ring are of one kind: {bare(url)}")
+            raise ValueError(f"all members of a ring must be of one kind: {bare(url)}")
         circle = Circle(named)
         self._names = sorted(named)
         self.identity = short_hash(",".join(self._names))

@@ -79,7 +79,7 @@ class Sealed(Broker):
         self._own.forged += 1
         if self._warnings.allows(time.monotonic()):
             log.warning(
-                "a message on %r is not sealed with this server's SECRET_KEY and is dropped: "
-                "another server has another key or none, or somebody else uses this broker",
+                "dropped a message on %r that is not sealed with this server's SECRET_KEY: "
+                "a server has a different key or none, or another program uses this broker",
                 channel,
             )

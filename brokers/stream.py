@@ -74,7 +74,7 @@ def endpoints(url: str, kind: str, port: int, tls: str | None) -> list[Endpoint]
     if options or not certificates:
         raise ValueError(
             f"{parts.scheme}:// has two options: ssl_cert_reqs, which is 'required' or 'none', "
-            "and ssl_ca_certs, the path of a file with certificates to trust"
+            "and ssl_ca_certs, the path of a file with trusted certificates"
         )
     context = None if tls is None else _context(certificates)
     login, _, hosts = parts.netloc.rpartition("@")
@@ -88,7 +88,7 @@ def endpoints(url: str, kind: str, port: int, tls: str | None) -> list[Endpoint]
             host, at = None, 0
         if not host:
             raise ValueError(
-                f"{text!r} is no host:port for {parts.scheme}://: name a server, such as "
+                f"{text!r} is not a host:port for {parts.scheme}://: name a server, such as "
                 f"{parts.scheme}://127.0.0.1:{port}"
             )
         found.append(Endpoint(kind, host, at, unquote(username), unquote(password), context))
@@ -101,7 +101,7 @@ def one_endpoint(url: str, kind: str, port: int, tls: str | None) -> Endpoint:
     if others:
         scheme = url.partition("://")[0]
         raise ValueError(
-            f"{scheme}:// names one host; to share the channels among several servers, name a "
+            f"{scheme}:// takes only one host; to share the channels among several servers, give a "
             f"ring: {scheme}://h1,{scheme}://h2"
         )
     return endpoint
@@ -119,8 +119,8 @@ def _context(certificates: str) -> ssl.SSLContext:
             context.load_verify_locations(certificates)
         except OSError as error:
             raise ValueError(
-                f"{certificates!r} is neither {VERIFIED!r}, {UNVERIFIED!r}, nor a file with the "
-                f"certificates to trust: {error.strerror or error}"
+                f"{certificates!r} is neither {VERIFIED!r}, {UNVERIFIED!r}, nor a file with "
+                f"trusted certificates: {error.strerror or error}"
             ) from None
     return context
 

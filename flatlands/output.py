@@ -76,7 +76,7 @@ class _Unhindered(io.RawIOBase):
     def write(self, data: Any) -> int:
         note = b""
         if self._left_out:
-            text = f"lines left out here, since nobody read them in time: {self._left_out}"
+            text = f"lines dropped here because the log's reader was too slow: {self._left_out}"
             note = (b"" if self._begins_line else b"\n") + self._note(text).encode() + b"\n"
         whole = note + bytes(data)
         try:

@@ -109,8 +109,8 @@ def _start(
             log.info("compiled: yes")
         if compiled.stale():
             log.warning(
-                "the compiled modules were made from other sources or for another Python, and "
-                "are not used: run make fast, or flatlands compile, to compile them again"
+                "ignoring the compiled modules, which belong to other sources or another Python: "
+                "run make fast, or flatlands compile, to compile them again"
             )
     server.start()
     return server, worker
@@ -119,26 +119,26 @@ def _start(
 def _announce(settings: options.Settings, port: int) -> None:
     """Tell whoever has started the server where it is, and what is not as it should be."""
     if settings.secret is None:
-        log.info("there is no SECRET_KEY: tokens of players are good for this run only")
+        log.info("SECRET_KEY is not set: players cannot come back after a restart")
     elif len(settings.secret) < options.TOKEN_LENGTH:
         log.warning(
-            "SECRET_KEY has fewer than %d characters, so that it can be guessed: make one with "
+            "SECRET_KEY has fewer than %d characters and can be guessed: make a longer one with "
             "`openssl rand -hex 32`",
             options.TOKEN_LENGTH,
         )
     if settings.forgets:
         log.warning(
-            "things, records and scores will be lost at the next restart, as files of a dyno are: "
-            "add Redis (heroku addons:create heroku-redis:mini), or set STORE_URL"
+            "the next restart of this dyno deletes its files, and with them all things, records "
+            "and scores: add Redis (heroku addons:create heroku-redis:mini), or set STORE_URL"
         )
     url = f"http://{_browsable(settings.host)}:{port}"
     if settings.lock_fd is not None:
         os.ftruncate(settings.lock_fd, 0)
         os.pwrite(settings.lock_fd, f"process {os.getpid()} at {url}".encode(), 0)
-    print(f"Flatlands is at {url} (Ctrl-C ends it)", flush=True)
+    print(f"Flatlands is at {url} (Ctrl-C stops it)", flush=True)
     others = _address_for_others(settings.host)
     if others is not None:
-        print(f"Others in your network reach it at http://{others}:{port}", flush=True)
+        print(f"Other machines in your network reach it at http://{others}:{port}", flush=True)
 
 
 # These import most of what there is. So wrong options are reported before that, and a supervisor,
@@ -194,9 +194,9 @@ def _look_beside(settings: options.Settings, file: Path) -> None:
     kept = [f" {name} " for name in (*queues, *boards) if not name.startswith(f"{QUEUE} ")]
     if any(f" {file.stem}{end}" in name for name in kept for end in " ."):
         raise StoreError(
-            f"{file} is not there, but {shared} has what this game kept before each game had a "
-            f"file of its own: give --store {FILE}{shared} (STORE_URL) to go on with that, or "
-            "another --store to begin anew"
+            f"{file} does not exist, but {shared} has data of this game, from before each game had "
+            f"its own file: give --store {FILE}{shared} (STORE_URL) to keep that data, or another "
+            "--store to start afresh"
         )
 
 
@@ -223,8 +223,8 @@ def _obey_hangups(replace: Callable[[], None] | None, stopping: Event) -> None:
             replace()
         else:
             log.warning(
-                "SIGHUP replaces workers, and here is only one process: nothing is done. "
-                "Start it with --workers 2 or more, or restart it"
+                "SIGHUP ignored: it replaces workers, and this server is a single process. "
+                "Restart it, or start it with --workers 2 or more"
             )
 
     gevent.signal_handler(signal.SIGHUP, gevent.spawn, hangup)

@@ -79,7 +79,7 @@ STOPPING = "the server restarts"
 #: The file among the reports by which all workers of a supervisor know that they are drained, and
 #: the reason why they are not ready.
 DRAINED_FILE = "drained"
-DRAINED = "this server is drained: stop it once /stats counts no residents"
+DRAINED = "this server is drained: stop it once /stats shows no residents"
 
 #: Seconds that clients have to answer, and that other nodes have to ask for their players.
 STOP_WITHIN, TAKEOVERS_WITHIN = 2, 3
@@ -231,7 +231,7 @@ class Server:
             return ""
         workers = len(self._reports.total(sleep)[0])
         if sum(peer.state == ALIVE for peer in self.node.peers.peers.values()) < workers:
-            return "No other server takes players of this world: stop this one."
+            return "No other server of this world can take the players: stop this one instead."
         if not self._may_drain():
             return f"Another server is being drained: try again in {DRAIN_LEASE // 1000} seconds."
         if self._drained_file:
@@ -550,9 +550,9 @@ def _capacity(players: int, descriptors: int) -> int:
     most = descriptors - SPARE_DESCRIPTORS
     if players > most:
         raise ValueError(
-            f"--max-players {players} needs {SPARE_DESCRIPTORS} file descriptors "
-            f"more than that, and this process may have {descriptors}: raise the limit "
-            "(ulimit -n, LimitNOFILE=) or ask for fewer players"
+            f"--max-players {players} needs {players + SPARE_DESCRIPTORS} file descriptors, and "
+            f"this process may have only {descriptors}: raise the limit (ulimit -n, LimitNOFILE=) "
+            "or allow fewer players"
         )
     return players or most
 

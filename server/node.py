@@ -187,7 +187,7 @@ class Node:
         except Malformed as error:
             # It is logged once, since whoever publishes such messages will go on.
             if not self.stats["malformed"]:
-                log.warning("somebody else uses this broker: on %r came %s", item.channel, error)
+                log.warning("dropped a malformed message on %r: %s", item.channel, error)
             self.stats["malformed"] += 1
             if item.channel == self.channels.nodes:
                 self.peers.note_incompatible()
@@ -200,7 +200,7 @@ class Node:
         kind, *fields = peer_protocol.read(item.payload)
         obey = self._news.get(kind)
         if obey is None:
-            raise Malformed("what belongs to a square")
+            raise Malformed("it belongs to a square")
         if kind == peer_protocol.HEARTBEAT or fields[0] not in self.peers.incompatible:
             obey(*fields)
 

@@ -366,21 +366,19 @@ class Store(Backend):
 
 def _name(text: str) -> str:
     if type(text) is not str or len(text) > NAME_CHARACTERS_MOST or "\0" in text:
-        raise ValueError(
-            f"a name is a text of at most {NAME_CHARACTERS_MOST} characters, none of them NUL"
-        )
+        raise ValueError(f"a name must be a text of at most {NAME_CHARACTERS_MOST} characters, without NUL")
     return text
 
 
 def _queue(text: str) -> str:
     if not _name(text):
-        raise ValueError("a queue and a board have names")
+        raise ValueError("a queue or a board must have a name")
     return text
 
 
 def _few(some: list[_T]) -> list[_T]:
     if len(some) > CALL_ITEMS_MOST:
-        raise ValueError(f"one call has at most {CALL_ITEMS_MOST} items")
+        raise ValueError(f"one call may have at most {CALL_ITEMS_MOST} items")
     return some
 
 
@@ -390,13 +388,13 @@ def _ids(ids: Iterable[str]) -> list[str]:
 
 def _body(body: bytes) -> bytes:
     if type(body) is not bytes or len(body) > BODY_BYTES_MOST:
-        raise ValueError(f"a body is at most {BODY_BYTES_MOST} bytes")
+        raise ValueError(f"a body must be bytes, at most {BODY_BYTES_MOST}")
     return body
 
 
 def _lease(lease: int) -> None:
     if type(lease) is not int or not 0 < lease <= NEVER_DUE_MS:
-        raise ValueError(f"a lease is 1 to {NEVER_DUE_MS} ms")
+        raise ValueError(f"a lease must be 1 to {NEVER_DUE_MS} ms")
 
 
 def _item(item: Item) -> Item:
@@ -404,7 +402,7 @@ def _item(item: Item) -> Item:
     _name(item.group)
     _body(item.body)
     if type(item.delay) is not int or not 0 <= item.delay <= NEVER_DUE_MS:
-        raise ValueError(f"a delay is 0 to {NEVER_DUE_MS} ms")
+        raise ValueError(f"a delay must be 0 to {NEVER_DUE_MS} ms")
     return item
 
 
@@ -416,7 +414,7 @@ def _score(score: Score) -> Score:
     _queue(score.board)
     _name(score.id)
     if type(score.n) is not int or not -(2**31) < score.n < 2**31:
-        raise ValueError("points are whole numbers below 2^31")
+        raise ValueError("points must be whole numbers below 2^31")
     return score
 
 

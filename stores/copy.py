@@ -23,7 +23,7 @@ with packages("play"):
 
 #: The sentence after a copy that differs.
 DIFFERS = (
-    "the two stores differ: a server has changed one of them meanwhile. Stop all servers of the "
+    "the two stores differ: a server changed one of them during the copy. Stop all servers of the "
     "world, empty the second store, and copy again"
 )
 
@@ -43,25 +43,29 @@ def main() -> int:
     """Copy and compare; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m stores.copy",
-        description="Copy all that a world keeps from one store into "
-        "another, and compare the two. Stop the servers of the world before, but for --backup.",
+        description="Copy a world's data from one store into another, and compare the two. "
+        "First stop all servers of the world, except for --backup.",
     )
-    parser.add_argument("source", metavar="FROM", help="such as sqlite:///flatlands.db")
-    parser.add_argument("target", metavar="TO", help="such as redis://127.0.0.1:6379")
+    parser.add_argument(
+        "source", metavar="FROM", help="the store to read, such as sqlite:///flatlands.db"
+    )
+    parser.add_argument(
+        "target", metavar="TO", help="the store to write, such as redis://127.0.0.1:6379"
+    )
     parser.add_argument(
         "--world",
         default=os.environ.get("WORLD") or "flatlands",
-        help="its name (default flatlands) [$WORLD]",
+        help="name of the world (default flatlands) [$WORLD]",
     )
     parser.add_argument(
         "--tls",
         default=os.environ.get("BROKER_TLS") or VERIFIED,
-        help=f"which certificates are accepted: {VERIFIED}, {UNVERIFIED}, or a file [$BROKER_TLS]",
+        help=f"which certificates to accept: {VERIFIED}, {UNVERIFIED}, or a file [$BROKER_TLS]",
     )
     parser.add_argument(
         "--backup",
         action="store_true",
-        help="copy the file of FROM, with all worlds in it, into a new file, while servers use it",
+        help="copy the file FROM, with all its worlds, into a new file; servers may go on using it",
     )
     given = parser.parse_args()
     try:
@@ -69,7 +73,7 @@ def main() -> int:
             print(backup(given.source, given.target))
             return 0
         if given.source.startswith(FILE) and not os.path.exists(given.source.removeprefix(FILE)):
-            raise StoreError(f"there is no {given.source}: nothing was copied")
+            raise StoreError(f"{given.source} does not exist: nothing was copied")
         source = open_store(given.source, given.world, given.tls)
         target = open_store(given.target, given.world, given.tls)
         copy(source, target, lambda text: print(text, file=sys.stderr))
@@ -96,14 +100,14 @@ def backup(source: str, target: str) -> str:
     for url in (source, target):
         if not url.startswith(FILE):
             raise ValueError(
-                f"--backup copies from {FILE}PATH to {FILE}PATH, and {bare(url)!r} is no such URL; "
-                "a Redis makes copies itself (BGSAVE, appendonly)"
+                f"--backup copies from {FILE}PATH to {FILE}PATH, and {bare(url)!r} is neither; "
+                "Redis makes its own backups (BGSAVE, appendonly)"
             )
     path = target.removeprefix(FILE)
     store = SqliteStore(source, "")
     store.backup(path)
     store.close()
-    return f"{path} is whole, and has {os.path.getsize(path):,} bytes"
+    return f"{path} is complete, and has {os.path.getsize(path):,} bytes"
 
 
 def copy(source: Store, target: Store, say: Callable[[str], None] = lambda _text: None) -> None:
@@ -114,13 +118,12 @@ def copy(source: Store, target: Store, say: Callable[[str], None] = lambda _text
     """
     if any(target.names()):
         raise StoreError(
-            f"{bare(target.url)} keeps something of the world {target.world!r} already: nothing "
-            "was copied"
+            f"{bare(target.url)} already has data of the world {target.world!r}: nothing was copied"
         )
     names = source.names()
     if not any(names):
         raise StoreError(
-            f"{bare(source.url)} keeps nothing of the world {source.world!r}: nothing was copied"
+            f"{bare(source.url)} has no data of the world {source.world!r}: nothing was copied"
         )
     for queue in names.queues:
         say(f"the items of {queue!r} ...")

@@ -217,7 +217,7 @@ class RedisStore(Store):
         # Raises ValueError, with a sentence for the user, when the URL names no server.
         self._hosts = endpoints(url, REDIS_KIND, REDIS_PORT, tls if self._secure else None)
         if len(self._hosts) > 1 and not self._cluster:
-            raise ValueError("redis:// names one host; for a cluster write rediscluster://")
+            raise ValueError("redis:// takes only one host; for a cluster write rediscluster://")
         self._client: Any = None
         self._scripts: dict[str, Any] = {}
         #: The world's id on the server, None before it is known; and when to ask for it next.
@@ -284,8 +284,8 @@ class RedisStore(Store):
         if self._id not in (None, id):
             self._id, self.identity = None, ""
             raise StoreError(
-                f"Redis at {bare(self.url)} has forgotten the world {self.world!r}, or is another "
-                "one now: servers go on with what it has, or begin anew"
+                f"Redis at {bare(self.url)} has lost the world {self.world!r}, or is a different "
+                "Redis now: servers continue with what it has, or start afresh"
             )
         if id is None:
             client.set(key, f"{random.getrandbits(64):016x}", nx=True)
@@ -452,8 +452,8 @@ def _refuse_replica(where: str, client: Any) -> None:
     if isinstance(client, Redis) and client.execute_command("HELLO").get(b"role") in REPLICAS:  # type: ignore[no-untyped-call]
         client.close()
         raise StoreError(
-            f"Redis at {where} is a replica, which keeps nothing of its own: name the primary, or"
-            " let the address lead to it"
+            f"Redis at {where} is a replica, which accepts no writes: use the address of the"
+            " primary, or let this one lead to it"
         )
 
 
@@ -464,24 +464,24 @@ def _refuse_eviction(where: str, client: Any) -> None:
     policy = told.get("maxmemory_policy", "noeviction")
     if told.get("maxmemory") and policy.startswith("allkeys"):
         raise StoreError(
-            f"Redis at {where} forgets keys when its memory is full ({policy}): set"
-            " maxmemory-policy to noeviction, or name another store"
+            f"Redis at {where} evicts keys when its memory is full ({policy}): set"
+            " maxmemory-policy to noeviction, or use another store"
         )
 
 
 def _sentence(where: str, error: Exception) -> str:
     if isinstance(error, AuthenticationError):
-        return f"Redis at {where} refuses the user or the password"
+        return f"Redis at {where} rejects the user or the password"
     if UNTRUSTED in str(error):
         return (
-            f"nobody whom this machine trusts has signed the certificate of Redis at {where}:"
-            " set BROKER_TLS to 'unverified', or to the path of a file with that certificate"
+            f"this machine does not trust the certificate of Redis at {where}: set BROKER_TLS to"
+            " 'unverified', or to the path of a file with that certificate"
         )
     if str(error).startswith("LOST "):
         return (
-            f"Redis at {where} has lost a part of what it was given: restore it, or delete all"
+            f"Redis at {where} has lost some of a queue's keys: restore them, or delete all"
             f" keys that begin with {str(error).removeprefix('LOST ')}"
         )
     if isinstance(error, OutOfMemoryError):
-        return f"Redis at {where} has no memory left: raise its maxmemory"
-    return f"Redis at {where} does not answer as it should: {error}"
+        return f"Redis at {where} is out of memory: raise its maxmemory"
+    return f"Redis at {where} does not answer as expected: {error}"

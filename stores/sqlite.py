@@ -101,7 +101,7 @@ class SqliteStore(Store):
         super().__init__(url, world)
         self._path = ":memory:" if url == "memory://" else url.removeprefix(FILE)
         if not self._path:
-            raise ValueError("sqlite:/// is followed by the path of a file")
+            raise ValueError("sqlite:/// must be followed by the path of a file")
         self._connection: sqlite3.Connection | None = None
         #: What the connection has open, as `_on_disk` returned it then.
         self._files: list[tuple[int, int] | None] = [None, None, None]
@@ -116,8 +116,8 @@ class SqliteStore(Store):
             self._leave()
             self.identity = ""
             raise StoreError(
-                f"{self._path} was deleted or replaced while servers used it: they go on with what "
-                "is there now, or begin anew; stop all servers before you put another file there"
+                f"{self._path} was deleted or replaced while servers used it: they continue with "
+                "what is there now, or start afresh; stop all servers before you replace the file"
             )
         if self._connection is None:
             connection = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None)
@@ -144,7 +144,7 @@ class SqliteStore(Store):
         """Copy the file, with all worlds in it, as it is at one moment, into a new file at `path`.
         Nobody who uses it waits meanwhile. Raises StoreError."""
         if not Path(self._path).exists():
-            raise StoreError(f"there is no {self._path}: nothing was copied")
+            raise StoreError(f"{self._path} does not exist: nothing was copied")
         self._wait(self._backup, path)
 
     def _backup(self, path: str) -> None:
@@ -152,7 +152,7 @@ class SqliteStore(Store):
             # An existing file is never replaced.
             Path(path).touch(exist_ok=False)
         except FileExistsError:
-            raise StoreError(f"{path} is there already: nothing was copied") from None
+            raise StoreError(f"{path} already exists: nothing was copied") from None
         except OSError as error:
             raise StoreError(f"{path} cannot be made: {error.strerror}") from error
         try:
@@ -401,14 +401,14 @@ def prepare(path: str, connection: sqlite3.Connection) -> str:
         [version] = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
             if connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-                raise StoreError(f"{path} is a database of another program")
+                raise StoreError(f"{path} is the database of another program: name another file")
             for statement in _TABLES.split(";")[:-1]:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {SCHEMA}")
         elif version != SCHEMA:
             raise StoreError(
-                f"{path} was written by a version of Flatlands whose store has the number"
-                f" {version}, and this one has {SCHEMA}: use that version, or another file"
+                f"{path} has version {version} of the store's format, and this version of Flatlands"
+                f" needs version {SCHEMA}: use the Flatlands that wrote it, or another file"
             )
         if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'store'").fetchone():
             for statement in _ADDED:
@@ -432,11 +432,11 @@ def _sentence(path: str, error: sqlite3.Error) -> str:
     if name.startswith("SQLITE_FULL"):
         return f"the disk with {path} is full"
     if name.startswith("SQLITE_READONLY"):
-        return f"{path} or its folder may not be written: check their owner and rights"
+        return f"{path} or its folder is not writable: check their owner and permissions"
     if Path(path).is_dir():
         return f"{path} is a folder: name a file in it"
     if name.startswith("SQLITE_CANTOPEN"):
-        return f"{path} cannot be opened: check that {folder} exists and may be written"
+        return f"{path} cannot be opened: check that {folder} exists and is writable"
     if name.startswith("SQLITE_NOTADB"):
-        return f"{path} is no store of Flatlands: name another file"
+        return f"{path} is not a store of Flatlands: name another file"
     return f"{path} fails: {error}"

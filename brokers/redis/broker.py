@@ -163,7 +163,7 @@ class RedisLink(StreamLink):
             self._counters.dropped += 1
             self._refused(str(item))
         else:
-            raise ConnectionError(f"a reply came to no command: {item!r}")
+            raise ConnectionError(f"it sent a reply without a command: {item!r}")
 
     def _took_one(self) -> None:
         """Note that a message is answered."""

@@ -174,7 +174,7 @@ class RedisClusterBroker(LinkedBroker):
             return
         if trouble != self._trouble:
             self._trouble = trouble
-            log.warning("no node of the redis cluster knows its slots; %s", trouble)
+            log.warning("no node of the Redis cluster knows the cluster's slots; %s", trouble)
 
     def _whom_to_ask(self) -> Iterable[Endpoint]:
         """Return the nodes to ask, the likeliest to answer first, since dead ones cost time."""
@@ -198,7 +198,7 @@ class RedisClusterBroker(LinkedBroker):
         wire.log_in(connection, replies)
         answer = wire.call(connection, replies, "CLUSTER", "SLOTS")
         if not answer:
-            raise ConnectionError("it belongs to no cluster")
+            raise ConnectionError("it is not part of a cluster")
         table: list[Endpoint | None] = [None] * SLOTS
         for first, last, (host, port, *_), *_replicas in answer:
             # An empty host stands for the node that was asked, which does not know its own name.

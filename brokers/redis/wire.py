@@ -71,6 +71,6 @@ def refuse_replica(hello: Any) -> None:
         raise ConnectionError(str(hello))
     if hello.get(b"role") in REPLICAS:
         raise ConnectionError(
-            "it is a replica, which passes nothing on to the clients of others: name the primary, "
-            "or let the address lead to it"
+            "it is a replica, whose messages reach only its own clients: use the address of the "
+            "primary, or let this one lead to it"
         )

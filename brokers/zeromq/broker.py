@@ -144,5 +144,5 @@ class ZeroMQBroker(LinkedBroker):
 def _topic(channel: str) -> bytes:
     """Return the bytes with which all frames of a channel begin."""
     if "\0" in channel:
-        raise ValueError(f"a channel's name holds no NUL: {channel!r}")
+        raise ValueError(f"a channel's name must not contain NUL: {channel!r}")
     return MESSAGE_PREFIX + channel.encode() + END

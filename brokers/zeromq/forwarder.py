@@ -207,7 +207,7 @@ def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
         pub.rcvhwm = 0
         for sock, address in ((pull, addresses.pull), (pub, addresses.pub)):
             if trouble := _bind(sock, address):
-                print(f"The forwarder cannot listen at {address}: {trouble}.", file=sys.stderr)
+                print(f"The forwarder cannot listen on {address}: {trouble}.", file=sys.stderr)
                 return 1
         print(f"ready: in {addresses.pull}, out {addresses.pub}")
         _forward(pull, out, relay, stats, parent)
@@ -300,7 +300,7 @@ def _remove(addresses: Addresses) -> None:
 def _port(text: str) -> int:
     port = int(text)
     if not 0 < port < 65536:
-        raise argparse.ArgumentTypeError(f"{port} is no port")
+        raise argparse.ArgumentTypeError(f"{port} is not a port")
     return port
 
 
@@ -315,14 +315,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a forwarder with the options of the command line; return its exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m brokers.zeromq",
-        description="Join nodes whose broker is zeromq://: pass messages on to subscribers.",
+        description="Connect the nodes whose broker is zeromq://: pass messages on to subscribers.",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument(
-        "--pull", type=_port, default=PULL_PORT, help="port that nodes publish to (%(default)s)"
+        "--pull", type=_port, default=PULL_PORT, help="port to which nodes publish (%(default)s)"
     )
     parser.add_argument(
-        "--pub", type=_port, help="port that nodes subscribe at (the one after --pull)"
+        "--pub", type=_port, help="port at which nodes subscribe (the one after --pull)"
     )
     parser.add_argument(
         "--ipc",
@@ -333,7 +333,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--hwm",
         type=int,
         default=SUBSCRIBER_LIMIT,
-        help="number of messages that may wait for one subscriber (%(default)s)",
+        help="most messages that wait for one subscriber (%(default)s)",
     )
     # The id of the process that started this one, which ends with it.
     parser.add_argument("--parent", type=int, default=0, help=argparse.SUPPRESS)
@@ -352,9 +352,9 @@ def main(arguments: list[str] | None = None) -> int:
         addresses = tcp_addresses(options.host, options.pull, options.pub)
         if not _is_loopback(options.host):
             print(
-                f"The forwarder listens at {options.host}: whoever reaches its ports can read and "
-                "hold back all messages, and forge them if the servers have no SECRET_KEY. "
-                "Let a firewall or a private network keep others out.",
+                f"The forwarder listens on {options.host}: anybody who reaches its ports can read "
+                "and hold back all messages, and forge them if the servers have no SECRET_KEY. "
+                "Keep others out with a firewall or a private network.",
                 file=sys.stderr,
                 flush=True,
             )

@@ -352,11 +352,11 @@ def read(payload: bytes) -> list[Any]:
     entries in a message are not checked: call `read_content` or `read_entries` with them.
     """
     if len(payload) > PAYLOAD_LIMIT:
-        raise Malformed("more bytes than nodes publish")
+        raise Malformed("it is too long")
     try:
         message = msgpack.unpackb(payload)
     except (ValueError, RecursionError, msgpack.UnpackException):
-        raise Malformed("bytes that are not MessagePack") from None
+        raise Malformed("it is not MessagePack") from None
     if type(message) is list and _TAIL_FROM < len(message) < _BATCH and message[0] == BATCH:
         message += _EMPTY[len(message) - _BATCH :]
     _check(message, MESSAGES)
@@ -391,7 +391,7 @@ def tail(payload: bytes, column: int, row: int, *head: int) -> Tail:
     them."""
     before = _pack([BATCH, column, row, *head])
     if payload[1 : len(before)] != before[1:]:
-        raise Malformed("a batch that no node has packed")
+        raise Malformed("no node packs a batch like this")
     return Tail(payload[0] - before[0], payload[len(before) :])
 
 
@@ -416,10 +416,10 @@ def _check(said: Any, rows: dict[int, Row]) -> None:
 def _fit(said: Any, row: Row | None) -> None:
     """Raise Malformed unless an array is as a row says, if there is one for its kind."""
     if row is None:
-        raise Malformed("something that is not an array with a known kind at its beginning")
+        raise Malformed("it is not an array that begins with a known kind")
     fault = row.fault(said[1:])
     if fault is not None:
-        raise Malformed(f"a message that is malformed: {fault}")
+        raise Malformed(fault)
 
 
 def batch(

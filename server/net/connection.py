@@ -274,7 +274,9 @@ class Connection:
         pongs: list[bytes] = []
         messages = reader.feed(data)
         if reader.light and not self._bear(reader):
-            self.close(frames.POLICY, f"At most {LIGHT.rate:g} pings or empty frames a second.")
+            self.close(
+                frames.POLICY, f"Send at most {LIGHT.rate:g} pings or empty frames a second."
+            )
             return
         following = _data_messages(messages)
         for opcode, payload in messages:
@@ -323,8 +325,8 @@ class Connection:
         try:
             callback(*args)
         except Exception:
-            log.exception("A callback of a connection failed; the connection is closed.")
-            self.close(frames.INTERNAL_ERROR, "The server failed while handling a message.")
+            log.exception("A connection's callback failed: closing the connection.")
+            self.close(frames.INTERNAL_ERROR, "Internal error while handling a message.")
 
     def _say_close(self, code: int, reason: str, data: bytes) -> None:
         self._code, self._reason = code, reason
@@ -409,7 +411,7 @@ class Connection:
         try:
             on_close(self._code, self._reason)
         except Exception:
-            log.exception("A callback of an ended connection failed.")
+            log.exception("The callback for the end of a connection failed.")
 
 
 def _data_messages(messages: list[frames.Message]) -> int:

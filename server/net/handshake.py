@@ -68,7 +68,7 @@ class _Head:
         if self._left < 0:
             raise _Refusal(
                 "431 Request Header Fields Too Large",
-                f"The headers of a request may have at most {HEAD_LIMIT} bytes.",
+                f"The request's headers may have at most {HEAD_LIMIT} bytes.",
             )
         return line
 
@@ -124,7 +124,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         """Parse the head. A request with a body, which could be endless, is refused."""
         understood: bool = super().read_request(line)
         if self.content_length or self.headers.get("transfer-encoding") is not None:
-            raise _Refusal("413 Content Too Large", "No request has a body here.")
+            raise _Refusal("413 Content Too Large", "This server accepts no request bodies.")
         return understood
 
     def get_environ(self) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         yield (
             not limits.allow_address(REQUESTS, address),
             "429 Too Many Requests",
-            "Your address asks for too much: try again in some seconds.",
+            "Too many requests from your address: try again in a few seconds.",
             ("Retry-After", "10"),
         )
         misses = hosts.misses_host(host)
@@ -204,7 +204,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         )
         wants = "websocket" in _tokens(environ.get("HTTP_UPGRADE", "").lower())
         if environ["PATH_INFO"] != server.path:
-            yield wants, "404 Not Found", f"WebSocket is spoken at {server.path}."
+            yield wants, "404 Not Found", f"The address for WebSocket connections is {server.path}."
             return
         method = self.command
         yield method != "GET", "405 Method Not Allowed", "Use GET here.", ("Allow", "GET")
@@ -213,7 +213,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         yield (
             not wants,
             "426 Upgrade Required",
-            "Only WebSocket is spoken here: the header Upgrade: websocket is missing.",
+            "This address accepts only WebSocket: the header Upgrade: websocket is missing.",
             ("Upgrade", "websocket"),
         )
         connection = _tokens(environ.get("HTTP_CONNECTION", "").lower())
@@ -227,7 +227,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         yield (
             environ.get("HTTP_SEC_WEBSOCKET_VERSION") != "13",
             "426 Upgrade Required",
-            "Only version 13 of the WebSocket protocol is spoken here.",
+            "This server supports only version 13 of the WebSocket protocol.",
             ("Sec-WebSocket-Version", "13"),
         )
         keyless = not _is_key(environ.get("HTTP_SEC_WEBSOCKET_KEY", ""))
@@ -241,13 +241,13 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         yield (
             server.drained,
             "503 Service Unavailable",
-            "This server is drained: another one of this world takes you.",
+            "This server is being drained: reconnect to reach another server of this world.",
         )
         guest: LimitedConnection = self.socket.guest
         yield (
             not limits.allow_address(HANDSHAKES, address) or not guest.settle(address),
             "429 Too Many Requests",
-            "Your address connects too often: try again in some seconds.",
+            "Too many connections from your address: try again in a few seconds.",
             ("Retry-After", "10"),
         )
 
@@ -291,8 +291,10 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         try:
             self.server.accept(connection, self.environ)
         except Exception:
-            log.exception("A WebSocket could not be accepted.")
-            connection.close(frames.INTERNAL_ERROR, "The server failed while accepting you.")
+            log.exception("Could not accept a WebSocket connection.")
+            connection.close(
+                frames.INTERNAL_ERROR, "Internal error while accepting the connection."
+            )
         except BaseException:  # the greenlet is being killed
             connection.abort()
             raise
@@ -322,10 +324,12 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         """Log failures of the client or the network as a line, without a traceback."""
         if v is self.deadline:
             self.close_connection = True
-            self.log_error("An answer took longer than %s s: %r.", ANSWER_TIMEOUT, self.requestline)
+            self.log_error(
+                "A response took longer than %s s: %r.", ANSWER_TIMEOUT, self.requestline
+            )
         elif isinstance(v, OSError):
             self.close_connection = True
-            self.log_error("A connection failed while it was answered: %s.", v)
+            self.log_error("A connection failed during the response: %s.", v)
         else:
             super().handle_error(t, v, tb)
 
@@ -339,10 +343,10 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         if isinstance(ex, OSError):
             return None
         where = logs.shown(self._address())
-        self.log_error("A request from %s could not be understood: %r.", where, ex)
+        self.log_error("Malformed request from %s: %r.", where, ex)
         if isinstance(ex, _Refusal):
             return whole_answer(ex.status, ex.sentence)
-        return whole_answer("400 Bad Request", "The request could not be understood.")
+        return whole_answer("400 Bad Request", "Malformed request.")
 
 
 def _tokens(value: str) -> list[str]:

@@ -76,8 +76,8 @@ class Hosts:
         if origin in map(origin_of, self._machines()):
             return None
         return (
-            f"Pages of {_shown(origin)} may not connect to {_shown(host)}: the operator can add "
-            "them to ALLOWED_ORIGINS, or let the proxy in front pass the Host header on."
+            f"Pages from {_shown(origin)} may not connect to {_shown(host)}: the operator can add "
+            "them to ALLOWED_ORIGINS, or have the proxy in front pass the Host header on."
         )
 
 

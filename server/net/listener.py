@@ -108,12 +108,12 @@ class WebSocketServer(WSGIServer):
         except OSError as error:
             if self.is_fatal_error(error):
                 # A supervisor that stops shuts its listener while workers may still accept.
-                log.warning("nobody can connect here any more: %s", error)
+                log.warning("the listener is closed, new clients cannot connect: %s", error)
                 self.stop_accepting()
                 return None
             # Most likely no descriptor is left, so a connection without a player is closed.
             self.stats["accept_failed"] += 1
-            self.limited_log.write(logging.WARNING, f"A connection could not be accepted: {error}.")
+            self.limited_log.write(logging.WARNING, f"Could not accept a connection: {error}.")
             self.limits.make_room()
             self._pause(ACCEPT_AGAIN)
             return None
@@ -173,5 +173,5 @@ def _send_off(sock: PacedSocket, answer: bytes) -> None:
 
 
 _TOO_MANY = whole_answer(
-    "503 Service Unavailable", "There are too many connections from your address, or in total."
+    "503 Service Unavailable", "Too many connections, either from your address or in total."
 )[1]

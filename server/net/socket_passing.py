@@ -122,7 +122,7 @@ class Passage:
             return False
         if flags & MSG_CTRUNC:
             # No descriptor was left for the socket: the kernel has closed it.
-            log.warning("a connection that another worker passed on found no descriptor")
+            log.warning("out of file descriptors: lost a connection that another worker passed on")
             return True
         sock = None
         for _level, _kind, data in rights:
@@ -131,7 +131,7 @@ class Passage:
         try:
             self._arrived(message, sock)
         except Exception:
-            log.exception("What another worker has sent could not be taken.")
+            log.exception("Could not handle a message from another worker.")
             if sock is not None:
                 sock.close()
         return True

@@ -52,12 +52,12 @@ def _ask(given: argparse.Namespace) -> None:
         raise ValueError("give a statement, such as 'SELECT * FROM node', or --into FILE")
     to = given.to and (given.to[0], form(given.to[1]))
     if to and given.into:
-        raise ValueError("--to needs a statement whose rows become objects")
+        raise ValueError("--to needs a statement: its rows become the objects")
     objects = given.from_redis and from_redis(given.from_redis[0], form(given.from_redis[1]))
     if given.broker in ("", "memory://"):
         raise ValueError(
-            "the servers must be joined by a broker that others can reach, and memory:// is inside "
-            "one process: give --broker, the same URL as theirs"
+            "the servers need a broker that this program can reach, which memory:// is not: give "
+            "--broker the same URL as theirs"
         )
     with ExitStack() as stack:
         store = given.store and open_store(given.store, given.world, given.broker_tls)

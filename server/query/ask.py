@@ -101,7 +101,7 @@ class Asker:
             with closing(sqlite3.connect(path)) as file:
                 self._database.backup(file)
         except FileExistsError:
-            raise QueryError(f"{path} is there already: name a new file") from None
+            raise QueryError(f"{path} already exists: name a new file") from None
         except (OSError, sqlite3.Error) as error:
             raise QueryError(f"{path} cannot be written: {error}") from None
 
@@ -139,7 +139,7 @@ class Asker:
 
     def _read_all(self, cursor: sqlite3.Cursor) -> Answer:
         if cursor.description is None:
-            raise QueryError("the statement asks for nothing: begin it with SELECT or WITH")
+            raise QueryError("the statement returns no rows: begin it with SELECT or WITH")
         rows: list[tuple[Any, ...]] = []
         size = 0
         for row in cursor:
@@ -157,7 +157,7 @@ class Asker:
 
     def _too_long(self) -> str:
         return (
-            f"the statement takes more than {self._seconds:g} s: let it read less, or give it more "
+            f"the statement takes more than {self._seconds:g} s: let it read less, or allow more "
             "with --seconds"
         )
 
@@ -172,7 +172,7 @@ class Asker:
 
     def _wrong(self, error: Exception, statement: str) -> QueryError:
         if isinstance(error, MemoryError):
-            return QueryError(f"the statement needs more than {MEMORY >> 20} MB: let it read less")
+            return QueryError(f"the statement needs more than {MEMORY >> 20} MB: make it read less")
         text = str(error)
         if text == "interrupted":
             return QueryError(self._too_long())

@@ -64,7 +64,7 @@ def form(text: str) -> Form:
     if kind not in COLUMNS or not key.strip():
         kinds = ", ".join(COLUMNS)
         raise ConversionError(
-            f"{text!r} is no kind ({kinds}) with a key, such as 'hash player:{{id}}'"
+            f"{text!r} must be a kind ({kinds}) and a key, such as 'hash player:{{id}}'"
         )
     return Form(kind, key.strip())
 
@@ -75,12 +75,12 @@ def to_redis(url: str, what: Form, answer: Answer) -> int:
     If there is any object with one of their keys already, nothing is written.
     """
     if answer.cut:
-        raise ConversionError("there are more rows than --rows allows: nothing was written")
+        raise ConversionError("the answer has more rows than --rows allows: nothing was written")
     objects = _objects(what, answer)
     with _redis(url) as redis:
         for key, there in zip(objects, _each(redis, "exists", objects), strict=True):
             if there:
-                raise ConversionError(f"{key} is at {bare(url)} already: nothing was written")
+                raise ConversionError(f"{key} already exists at {bare(url)}: nothing was written")
         for some in _slices(list(objects.items())):
             pipe = redis.pipeline(transaction=False)
             for key, rows in some:
@@ -106,12 +106,14 @@ def _objects(what: Form, answer: Answer) -> dict[str, list[Row]]:
             key = key.replace(f"{{{column}}}", _text(row[answer.columns.index(column)]))
         member = key, _text(row[0])
         if what.kind == "hash" and key in objects:
-            raise ConversionError(f"two rows would be the hash {key}: put a column into the key")
+            raise ConversionError(
+                f"two rows would become the hash {key}: put a column into the key"
+            )
         if what.kind == "zset" and not isinstance(row[1], int | float):
-            raise ConversionError(f"{row[1]!r} is no score: the second column must be a number")
+            raise ConversionError(f"{row[1]!r} is not a score: the second column must be a number")
         if what.kind == "zset" and member in members:
             raise ConversionError(
-                f"two rows would be the member {member[1]!r} of {key}: group them"
+                f"two rows would become the member {member[1]!r} of {key}: group them"
             )
         members.add(member)
         objects.setdefault(key, []).append(row)
@@ -138,7 +140,7 @@ def from_redis(url: str, what: Form) -> Answer:
     ConversionError."""
     if "{" in what.key:
         raise ConversionError(
-            "to read objects, write * for what differs in their keys, as in 'hash player:*'"
+            "to read objects, write * where their keys differ, as in 'hash player:*'"
         )
     with _redis(url) as redis:
         found = redis.scan_iter(match=what.key, count=1000, _type=what.kind)
@@ -180,7 +182,7 @@ def _redis(url: str) -> Iterator[Any]:
         yield redis
     except RedisError as error:
         raise ConversionError(
-            f"Redis at {bare(url)} does not answer as it should: {error}"
+            f"Redis at {bare(url)} does not answer as expected: {error}"
         ) from None
     finally:
         redis.close()

@@ -57,7 +57,7 @@ class Source(NamedTuple):
     def living(self) -> Watcher:
         """What knows all players. Raises ValueError."""
         if self.watcher is None:
-            raise ValueError("a game is asked for its own tables only")
+            raise ValueError("a game can read only its own tables")
         return self.watcher
 
 
@@ -210,5 +210,5 @@ def _answer(database: sqlite3.Connection, statement: str) -> list[Row]:
     if isinstance(answer, sqlite3.Error):
         raise answer
     if len(answer) > ROWS:
-        raise sqlite3.DataError(f"the answer has more than {ROWS} rows: let it ask for fewer")
+        raise sqlite3.DataError(f"the answer has more than {ROWS} rows: select fewer")
     return answer

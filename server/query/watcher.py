@@ -84,7 +84,7 @@ class Watcher:
             raise Silent(
                 links[0]
                 if links
-                else f"no server of the world {self._world!r} is heard: compare "
+                else f"no server of the world {self._world!r} answers: compare "
                 "--broker, --world and SECRET_KEY with those of the servers"
             )
         gevent.sleep(SETTLES_AFTER)

@@ -80,7 +80,7 @@ def log_left_out() -> None:
 
 def _log_left_out(what: str, now: float) -> None:
     if left_out := _limits[what].left_out(now):
-        log.info("lines of %s left out: %d (%d a second are written)", what, left_out, LINES)
+        log.info("suppressed %d %s log lines (limit: %d/s)", left_out, what, LINES)
 
 
 def _cut(fields: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class LimitedLog:
         now = time.monotonic()
         left_out = self._limit.left_out(now)
         if self._limit.allows(now):
-            more = f" ({left_out} such lines were left out)" if left_out else ""
+            more = f" ({left_out} such lines before it were suppressed)" if left_out else ""
             self._log.log(level, "%s%s", text[:LIMITED_LENGTH], more)
 
 

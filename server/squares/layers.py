@@ -83,7 +83,7 @@ class LayerRegistry:
         that knows no layers, such as one that only watches, accepts all."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
             if self.layers and not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
-                raise Malformed("writes to tiles that are not there")
+                raise Malformed("it writes on tiles that do not exist")
 
     def timely(self, writes: Sequence[Any]) -> Sequence[Any]:
         """Return the writes that are neither forgotten nor ahead of all clocks."""

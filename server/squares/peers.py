@@ -66,42 +66,41 @@ NODES_LIMIT = 4096
 
 #: Why another node is incompatible with this one.
 OTHER_BROKERS = (
-    "another server of this world has another BROKER_URL than this one (the number of a Redis "
-    "database counts too), so that the players of the two do not see each other: give both the "
-    "same one, or give each world a name of its own with --world"
+    "another server of this world has a different BROKER_URL (even the number of a Redis database "
+    "counts), so their players cannot see each other: give both the same one, or give each world "
+    "its own name with --world"
 )
 OTHER_GROUND = (
-    "another server of this world has another seed, side or game than this one, or another version "
-    "of the game: compare them, or give each world a name of its own with --world"
+    "another server of this world has a different seed, side, game, or version of the game: make "
+    "them the same, or give each world its own name with --world"
 )
 UNREADABLE = (
-    "somebody publishes on this world's channels what this server cannot read: compare SECRET_KEY "
-    "on all servers, or give each world a name of its own with --world"
+    "this server cannot read some of the messages on this world's channels: compare SECRET_KEY on "
+    "all servers, or give each world its own name with --world"
 )
 
 #: What is logged if another node keeps things in another store.
 OTHER_STORE = (
-    "another server of this world keeps its gems in another store than this one, so that they do "
-    "not see the same ones: compare STORE_URL on all servers"
+    "another server of this world has a different store, so their players do not see the same "
+    "gems: compare STORE_URL on all servers"
 )
 
 #: What is logged, and told to operators, if another node shares the store and is not heard.
 APART = (
-    "another server keeps things in the same store as this one, but is not heard: it uses another "
-    "broker, so that the players of the two do not see each other: compare BROKER_URL on all "
-    "servers"
+    "another server uses the same store but a different broker, so their players cannot see each "
+    "other: compare BROKER_URL on all servers"
 )
 
 #: What is logged if nothing comes from a square, and how many such squares /readyz names.
 DEAF_SQUARE = (
-    "the broker delivers nothing of some squares, though its link is up: /readyz names their "
-    "channels; check that it lets this user publish and subscribe there"
+    "the broker is connected but delivers nothing for some squares: check that it lets this user "
+    "publish and subscribe to the channels that /readyz names"
 )
 NAMED = 3
 
 #: Other reasons why a node is not ready.
-DEAF = "the broker does not bring back what is published"
-LISTENING = "this server has just started, and listens to who else is there"
+DEAF = "the broker does not deliver what this server publishes"
+LISTENING = "this server has just started and is looking for others of its world"
 
 
 class NodeLoad(NamedTuple):
@@ -280,7 +279,7 @@ class Peers:
             return 0
         peer = self._peer(node)
         if peer is None:
-            raise Malformed("a message of one more node than there can be")
+            raise Malformed("it is from one node too many")
         peer.said = now = self._loop.now()
         if peer.offset is None:
             return peer.sample(now, sent)
@@ -322,7 +321,7 @@ class Peers:
         if len(self.peers) + len(self.dead) + len(self.incompatible) < NODES_LIMIT:
             return True
         self._loop.stats["nodes_refused"] += 1
-        self.warn(f"more than {NODES_LIMIT} servers are heard: the others are not listened to")
+        self.warn(f"more than {NODES_LIMIT} servers publish here: ignoring the rest")
         return False
 
     def lives(self, node: int, since: float = inf) -> bool:

@@ -326,7 +326,7 @@ class Subscription:
             return
         kind, *fields = peer_protocol.read(payload)
         if kind not in peer_protocol.OF_SQUARES or tuple(fields[:2]) != self.square:
-            raise Malformed("a message for another square")
+            raise Malformed("it is for another square")
         column, row, node, *fields = fields
         if node in self._context.peers.incompatible:
             # It is on another database of the same Redis.

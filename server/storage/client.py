@@ -167,7 +167,7 @@ class StoreClient:
         self.trouble, self._failed_at = trouble, self._loop.now()
         self._had_written = store.written
         if self._warnings.allows(self._failed_at / 1000):
-            log.warning("the store fails, so that nothing can be taken or left: %s", trouble)
+            log.warning("store unavailable: players cannot take or leave things (%s)", trouble)
             self._told = True
 
     def _recovered(self, store: Store) -> None:
@@ -180,6 +180,6 @@ class StoreClient:
             return
         self.trouble = None
         if self._told:
-            log.warning("the store answers again")
+            log.warning("store available again")
             self._told = False
         self._loop.guarded(self._on_recovered)

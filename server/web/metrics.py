@@ -163,7 +163,7 @@ class Reports:
             self._failing = False
         except OSError as error:
             if not self._failing:
-                log.warning("no other worker can see what this one counts: %s", error)
+                log.warning("this worker cannot share its counters with the others: %s", error)
             self._failing = True
         return report
 
@@ -191,7 +191,7 @@ def bury(folder: Path, running: Collection[int]) -> None:
             if _pid(name) not in running:
                 _bury(folder, name, report)
     except OSError as error:
-        log.warning("the counts of workers that have ended cannot be added up: %s", error)
+        log.warning("the counters of ended workers cannot be added up: %s", error)
 
 
 def _bury(folder: Path, name: str, report: Report) -> None:

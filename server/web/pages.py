@@ -116,12 +116,12 @@ def _named(joined: str, contents: Collection[str]) -> tuple[str, list[str]]:
     modules = re.findall(r'<script type="module" src="([^"]+\.js)">', joined)
     if len(modules) != 1:
         raise ValueError(
-            "between its marks index.html must have one line "
+            "between its two marks index.html must have the line "
             '<script type="module" src="main.js"></script>'
         )
     main, *sheets = map(normpath, [*modules, *re.findall(r'href="([^"]+\.css)"', joined)])
     if missing := [name for name in sheets if f"/{name}" not in contents]:
-        raise ValueError(f"index.html names {missing[0]}, and the page has no such file")
+        raise ValueError(f"index.html refers to {missing[0]}, but the page has no such file")
     return main, sheets
 
 

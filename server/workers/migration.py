@@ -96,7 +96,7 @@ class Migration(Placement):
         try:
             self._passage.open(self._name, self._arrived)
         except OSError as error:
-            log.warning("no other worker can pass players to this one: %s", error)
+            log.warning("other workers cannot pass players to this one: %s", error)
 
     def close(self) -> None:
         """Take nobody in any more, and pass nobody on."""

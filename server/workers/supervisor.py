@@ -145,7 +145,7 @@ class Child:
         if self.serves_since is None:
             return f"{self.name} did not answer within {START_WITHIN} s"
         if self.killed:
-            return f"{self.name} said nothing for {SILENT_MOST} s"
+            return f"{self.name} was silent for {SILENT_MOST} s"
         return f"{self.name} is not ready: {self.said[1:] or 'it has just started'}"
 
     def send(self, command: bytes) -> None:
@@ -161,8 +161,8 @@ class Child:
         self.silent += 1
         most = SILENT_MOST if self.said else START_WITHIN
         if self.silent > most and self.alive and not self.killed:
-            said = "said nothing for" if self.said else "did not answer within"
-            log.error("%s %s %s s: it is killed and started again", self.name, said, most)
+            said = "was silent for" if self.said else "did not answer within"
+            log.error("%s %s %s s: killing and restarting it", self.name, said, most)
             self.killed = True
             self.process.kill()
 
@@ -173,7 +173,7 @@ class Child:
         with gevent.Timeout(STOP_WITHIN, False):  # type: ignore[arg-type]
             self.process.wait()
         if self.alive:
-            log.error("%s did not end within %s s: it is killed", self.name, STOP_WITHIN)
+            log.error("%s did not stop within %s s: killing it", self.name, STOP_WITHIN)
             self.process.kill()
             self.process.wait()
 
@@ -212,7 +212,7 @@ class Supervisor:
             self._folder = tempfile.TemporaryDirectory(prefix="flatlands-")
             self._prefix = os.path.join(self._folder.name, "zmq")
             self._environment["BROKER_URL"] = f"zeromq+ipc://{self._prefix}"
-            log.info("the workers are joined by %s", self._environment["BROKER_URL"])
+            log.info("the workers use the broker %s", self._environment["BROKER_URL"])
 
     @property
     def port(self) -> int:
@@ -240,7 +240,7 @@ class Supervisor:
         if not any(child.serves or child.killed for child in first) and self._goes_on:
             why = "; ".join(child.why_not_ready() for child in first)
             self.stop()
-            raise OSError(f"nothing was started: {why}")
+            raise OSError(f"no process could start: {why}")
         self._wait(lambda: any(self._slots[slot].serves for slot in slots))
 
     def replace(self) -> None:
@@ -250,7 +250,7 @@ class Supervisor:
         later. Any number of calls during a replacement cause one further replacement.
         """
         if not self._started:
-            log.warning("the workers are still starting: none is replaced")
+            log.warning("SIGHUP ignored: the workers are still starting")
             return
         self._again.set()
         if self._replacing:
@@ -262,7 +262,7 @@ class Supervisor:
                 self._again.clear()
                 if why := self._replace_all():
                     log.error(
-                        "no worker was replaced, the old ones go on: %s; next try in %g s",
+                        "no worker was replaced, the old ones keep serving: %s; next try in %g s",
                         why,
                         pause,
                     )
@@ -279,7 +279,7 @@ class Supervisor:
             self._start_all(self._workers, new)
         except OSError as error:
             self._end(new)
-            return f"a process cannot be started: {error}"
+            return f"cannot start a process: {error}"
         self._wait(
             lambda: all(child.ready for child in new) or any(child.hopeless for child in new)
         )
@@ -394,7 +394,7 @@ class Supervisor:
             bury(Path(self._reports.name), [child.process.pid for child in self._children])
         except OSError as error:
             # A new worker is started even so: it matters more than the counts of a dead one.
-            log.warning("the counts of workers that have ended are lost: %s", error)
+            log.warning("the counters of ended workers are lost: %s", error)
 
     def _watch(self) -> None:
         while True:
@@ -442,7 +442,7 @@ class Supervisor:
             if served > RESTART_AFTER_MOST:
                 pause = RESTART_AFTER
             if not child.killed:
-                log.error("%s died (code %s): it is started again", child.name, code)
+                log.error("%s died (code %s): restarting it", child.name, code)
             self._stopping.wait(pause * (0.5 + random.random() / 2))
             pause = min(pause * 2, RESTART_AFTER_MOST)
             if not self._fills(slot, child):
@@ -454,7 +454,7 @@ class Supervisor:
                     return self._end([started])
                 child = self._slots[slot] = started
             except OSError as error:
-                log.error("%s cannot be started again: %s", child.name, error)
+                log.error("cannot restart %s: %s", child.name, error)
 
     def _fills(self, slot: int, child: Child) -> bool:
         return self._goes_on and self._slots[slot] is child

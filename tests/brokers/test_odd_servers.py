@@ -124,7 +124,7 @@ def test_unreadable_bytes_are_logged_once_and_freeze_nothing(opened, caplog):
         assert len(caplog.records) == len(ODD), caplog.text
         for port, broker in brokers.items():
             [line] = lines(port)
-            assert line.startswith(("no link to ", "no node of the redis"))
+            assert line.startswith(("no link to ", "no node of the Redis"))
             assert broker.counters.errors == 0
 
 

@@ -58,8 +58,8 @@ def test_a_channel_that_is_subscribed_again_at_once_is_requested_again(opened):
 
 
 REPLICA = (
-    "it is a replica, which passes nothing on to the clients of others: name the primary, or let "
-    "the address lead to it"
+    "it is a replica, whose messages reach only its own clients: use the address of the primary, "
+    "or let this one lead to it"
 )
 
 

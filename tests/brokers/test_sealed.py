@@ -37,7 +37,7 @@ def test_messages_of_strangers_are_counted_logged_once_and_dropped(opened, secre
     assert here.receive(0) == Message("a", b"good")
     assert here.counters.forged == 4
     told = [r.message for r in caplog.records if r.levelno == logging.WARNING]
-    assert len(told) == 1 and "another server has another key" in told[0]
+    assert len(told) == 1 and "a server has a different key" in told[0]
 
 
 def test_a_seal_is_good_for_its_channel_and_its_payload_only(opened):

@@ -14,11 +14,11 @@ REFUSED = [
         (f"{scheme}://{rest}", why)
         for scheme in ("redis", "nats", "mqtt")
         for rest, why in (
-            ("", "no host:port"),
-            (":secret@host:port", "no host:port"),
+            ("", "is not a host:port"),
+            (":secret@host:port", "is not a host:port"),
             (":secret/x@host", "in a password write %2F for /"),
             ("me:12345#secret@host", "%23 for #"),
-            (":secret@a:1,b:2", "names one host"),
+            (":secret@a:1,b:2", "takes only one host"),
             (":secret@a?ssl_cert_reqs=maybe", "'required' or 'none'"),
             (":secret@a?retry=1", "two options"),
         )
@@ -57,7 +57,7 @@ def test_a_url_that_makes_no_sense_is_refused_without_telling_the_password(url, 
 def test_a_file_without_certificates_is_refused_in_words(tmp_path, scheme):
     (tmp_path / "empty").write_text("nothing")
     for path in (tmp_path / "empty", "/nowhere"):
-        with pytest.raises(ValueError, match="nor a file with the certificates to trust"):
+        with pytest.raises(ValueError, match="nor a file with trusted certificates"):
             open_broker(f"{scheme}://a?ssl_ca_certs={path}")
 
 

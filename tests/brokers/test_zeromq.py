@@ -49,7 +49,7 @@ def test_a_forwarder_tells_its_counts_and_which_address_is_in_use(opened, ipc):
         with start_forwarder(*forwarder.where) as second:
             assert second.wait(PATIENCE) and second.line() is None
             assert second.process.poll() == 1 and second.errors().count("\n") == 1
-            assert re.match("The forwarder cannot listen at .*in use", second.errors())
+            assert re.match("The forwarder cannot listen on .*in use", second.errors())
         broker = opened(forwarder.url)
         make_live(broker, "a")
         first = forwarder.program.line(PATIENCE)
@@ -221,7 +221,7 @@ def test_a_forwarder_that_others_can_reach_says_what_that_means(host, open_to_al
         forwarder.process.terminate()
         assert forwarder.wait(PATIENCE)
         errors = forwarder.errors()
-    assert ("whoever reaches its ports can read" in errors) == open_to_all
+    assert ("anybody who reaches its ports can read" in errors) == open_to_all
     assert errors.count("\n") == open_to_all
 
 

@@ -88,8 +88,8 @@ def test_operators_are_warned_of_a_store_that_was_taken_away(tmp_path):
     with inside("--store", f"sqlite:///{path}") as server:
         path.unlink()
         told = (
-            f"{path} was deleted or replaced while servers used it: they go on with what is there"
-            " now, or begin anew; stop all servers before you put another file there"
+            f"{path} was deleted or replaced while servers used it: they continue with what is"
+            " there now, or start afresh; stop all servers before you replace the file"
         )
         until(lambda: ready(server).get("warnings") == [told])
         assert ready(server)["ready"] and stats(server)["store"] == 0
@@ -170,7 +170,10 @@ def test_a_wrong_action_is_refused_with_a_sentence(server, path, status, said):
 
 def test_a_server_that_is_alone_is_not_drained(server):
     answer = ask(server, "admin/drain", token=ADMIN, method="POST")
-    assert answer == (409, "No other server takes players of this world: stop this one.\n")
+    assert answer == (
+        409,
+        "No other server of this world can take the players: stop this one instead.\n",
+    )
     assert ready(server)["ready"]
 
 
@@ -281,8 +284,8 @@ def test_the_log_says_how_each_player_ends():
 def test_a_handshake_that_is_refused_is_in_the_log(server):
     assert ask(server, "ws")[0] == 426
     assert lines(server, "refused how='http'") == [
-        "refused how='http' error='Only WebSocket is spoken here: the header Upgrade: websocket is "
-        "missing.' code=426 address='127.0.0.1'"
+        "refused how='http' error='This address accepts only WebSocket: the header Upgrade: "
+        "websocket is missing.' code=426 address='127.0.0.1'"
     ]
 
 

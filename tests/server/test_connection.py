@@ -189,7 +189,9 @@ def test_a_flood_of_frames_that_carry_nothing_is_closed(pair, light, monkeypatch
     peer.send(light * 80)
     turn()
     assert not owner.connection.open
-    assert read_all(peer).endswith(close_frame(1008, "At most 20 pings or empty frames a second."))
+    assert read_all(peer).endswith(
+        close_frame(1008, "Send at most 20 pings or empty frames a second.")
+    )
 
 
 def test_frames_that_carry_nothing_are_tolerated_at_a_decent_pace(pair, monkeypatch):
@@ -320,7 +322,7 @@ def test_a_failing_callback_is_logged_once_and_ends_with_1011(pair, caplog):
     peer.send(client_frame(2, b"one") + client_frame(2, b"two"))
     turn()
     assert [record.exc_info[0] for record in caplog.records] == [ZeroDivisionError]
-    goodbye = close_frame(1011, "The server failed while handling a message.")
+    goodbye = close_frame(1011, "Internal error while handling a message.")
     assert peer.recv(100)[:4] == goodbye[:4]
 
 

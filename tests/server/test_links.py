@@ -153,7 +153,7 @@ def test_a_server_with_another_key_is_incompatible(redis, other):
             eventually(lambda: stray.reasons() == [UNREADABLE], "unnoticed")
             ready(server)
             assert stats(server)["nodes"] == stats(stray)["nodes"] == 1
-        assert "another server has another key or none" in server.errors()
+        assert "a server has a different key or none" in server.errors()
 
 
 def test_servers_with_two_databases_of_one_redis_are_two_worlds_and_say_so(redis):

@@ -40,7 +40,7 @@ def test_a_limited_number_of_lines_a_second_is_written_and_the_rest_is_counted(c
     for player in range(logs.LINES + 1):
         logs.log_line("join", player=player)
     assert logged(caplog)[logs.LINES + 1 :][:2] == [
-        ("lines of join left out: 40 (100 a second are written)", None),
+        ("suppressed 40 join log lines (limit: 100/s)", None),
         ("join", {"player": 0}),
     ]
     clock[0] += 1
@@ -48,7 +48,7 @@ def test_a_limited_number_of_lines_a_second_is_written_and_the_rest_is_counted(c
     for _ in range(2):
         logs.log_left_out()
     assert len(caplog.records) == 2 * logs.LINES + 3
-    assert logged(caplog)[-1][0] == "lines of join left out: 1 (100 a second are written)"
+    assert logged(caplog)[-1][0] == "suppressed 1 join log lines (limit: 100/s)"
 
 
 def test_lines_about_strangers_are_cut_and_left_out_and_counted(caplog, clock):
@@ -59,7 +59,7 @@ def test_lines_about_strangers_are_cut_and_left_out_and_counted(caplog, clock):
     assert {len(message) for message in caplog.messages} == {200}
     clock[0] += 1
     lines.write(logging.WARNING, "again")
-    assert caplog.messages[-1] == "again (95 such lines were left out)"
+    assert caplog.messages[-1] == "again (95 such lines before it were suppressed)"
 
 
 def test_lines_that_are_not_wanted_are_not_counted(caplog, clock):

@@ -121,7 +121,7 @@ def test_a_worker_that_is_asked_waits_for_newer_reports_but_not_for_ever(
 def test_a_folder_that_is_gone_is_reported_once_and_costs_only_the_others(tmp_path, caplog):
     mine = Reports(str(tmp_path / "gone"), lambda: report(1))
     assert {mine.total()[1].counted["joins"] for _ in range(3)} == {1}
-    assert caplog.text.count("no other worker can see what this one counts") == 1
+    assert caplog.text.count("this worker cannot share its counters") == 1
 
 
 def test_prometheus_can_read_what_it_is_shown():

@@ -106,9 +106,9 @@ def test_a_game_has_the_pages_of_its_parts_and_one_script_of_all_of_them(tmp_pat
     [
         (
             '<link href="./loook.css"><script type="module" src="./own.js">',
-            "names loook.css, and",
+            "refers to loook.css, but",
         ),
-        ('<script src="own.js" type="module">', "must have one line <script type="),
+        ('<script src="own.js" type="module">', "must have the line <script type="),
     ],
 )
 def test_the_author_of_a_page_is_told_what_is_wrong_with_it(tmp_path, between, told):

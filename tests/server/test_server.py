@@ -119,7 +119,7 @@ def test_without_a_broker_that_answers_players_of_one_node_still_see_each_other(
         b.send(6, "still here")
         together((a, b), lambda: a.model.players[b.model.id].ack == 1 and a.model.chat)
         together((a, b), lambda: not a.model.linked)
-        together((a, b), lambda: "does not bring back" in "".join(server.reasons()))
+        together((a, b), lambda: "does not deliver what" in "".join(server.reasons()))
         assert json.loads(server.get("healthz"))["status"] == "ok"
         for client in (a, b):
             client.close()

@@ -207,7 +207,7 @@ def taken():
         (("--store", "mysql://x"), 2, "no store is called 'mysql://x'"),
         (("--broker", "amqp://x"), 2, "no broker is called 'amqp://x'"),
         (("--host", "256.1.2.3"), 1, "cannot listen on 256.1.2.3 port 0"),
-        (("--max-players", "1000"), 2, "--max-players 1000 needs 64 file descriptors more"),
+        (("--max-players", "1000"), 2, "--max-players 1000 needs 1064 file descriptors"),
         (("--port", "TAKEN"), 1, "port TAKEN is taken: stop what uses it, or choose another"),
     ],
 )
@@ -236,7 +236,7 @@ def test_a_store_that_cannot_be_opened_ends_the_start_with_one_sentence(tmp_path
     ended = run("--store", f"sqlite:///{path}", "--port", "0", "--workers", workers)
     assert ended.returncode == 1 and ended.stdout == ""
     assert ended.stderr.splitlines()[-1] == (
-        f"flatlands: {path} cannot be opened: check that {path.parent} exists and may be written"
+        f"flatlands: {path} cannot be opened: check that {path.parent} exists and is writable"
     )
     assert ended.stderr.count(str(path)) == 1 and "Traceback" not in ended.stderr
 
@@ -251,7 +251,7 @@ def test_the_addresses_that_are_shown_are_for_a_browser_here_and_for_others(host
         assert server.shown == f"http://{shown}:{server.port}"
         addresses = [server.shown]
         if host == "0.0.0.0":
-            line = server.ready(r"Others in your network reach it at (http://(\S+):\d+)$")
+            line = server.ready(r"Other machines in your network reach it at (http://(\S+):\d+)$")
             assert line[1].endswith(f":{server.port}") and not line[2].startswith("127.")
             addresses.append(line[1])
         for address in addresses:

@@ -51,8 +51,8 @@ def test_a_game_does_not_begin_anew_beside_what_it_kept_in_the_file_of_all_games
     asked = "-m", "server", "--port", "0", "--game", "paint"
     ended = python(*asked, env=here)
     assert ended.returncode == 1 and not own.exists()
-    assert f"{shared} has what this game kept before" in ended.stderr
-    assert f"give --store sqlite:///{shared} (STORE_URL) to go on" in ended.stderr
+    assert f"{shared} has data of this game, from before" in ended.stderr
+    assert f"give --store sqlite:///{shared} (STORE_URL) to keep" in ended.stderr
     with serving("--game", "paint", "--store", f"sqlite:///{shared}"):
         assert not own.exists()
     # Flatlands, whose name the file has, goes on with its own.

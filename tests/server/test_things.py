@@ -881,7 +881,7 @@ def test_a_thing_that_cannot_be_taken_or_left_is_refused_and_nothing_happens(orc
     for then in ([known, known.again((1, 1))], [known.again(), known.again((1, 1))]):
         with pytest.raises(ValueError, match="cannot lie at two places"):
             lay.take(known, then, [])
-    with pytest.raises(ValueError, match="points are whole numbers"):
+    with pytest.raises(ValueError, match="points must be whole numbers"):
         lay.take(known, [], [Score("one", "me", 2**31)])
 
 

@@ -147,13 +147,13 @@ def test_lines_that_do_not_fit_are_counted(tmp_path):
         until((tmp_path / "full").exists)
         walks(server.port)
         told = bytearray()
-        while not re.search(rb"(?s)lines left out.*\nline ", told):
+        while not re.search(rb"(?s)lines dropped here.*\nline ", told):
             told += read(reader)
             assert len(told) < 10**7, told[-1000:]
         server.stop()
     lines = told.decode().split("\n")
     assert "from a thread" in lines
-    at = next(n for n, line in enumerate(lines) if "lines left out" in line)
+    at = next(n for n, line in enumerate(lines) if "lines dropped here" in line)
     note = json.loads(lines[at])
     assert note["level"] == "WARNING"
     count = int(note["message"].rpartition(" ")[2])

@@ -215,7 +215,7 @@ def test_a_child_that_stands_still_is_killed_and_started_again(monkeypatch, capl
         frozen = slots(supervisor)[slot]
         frozen.process.send_signal(signal.SIGSTOP)
         until(lambda: slots(supervisor)[slot] is not frozen)
-        assert f"{frozen.name} said nothing for 6 s: it is killed" in caplog.text
+        assert f"{frozen.name} was silent for 6 s: killing and restarting it" in caplog.text
         others = [child for at, child in slots(supervisor).items() if at != slot]
         assert all(child.alive and child.serves for child in others)
         await_two(supervisor)
@@ -241,7 +241,7 @@ def test_a_slow_start_ends_no_other_child_and_is_tried_again(tmp_path, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", slow)
         with supervised("--broker", "null://") as supervisor:
-            assert "did not answer within 12 s: it is killed" in caplog.text
+            assert "did not answer within 12 s: killing and restarting it" in caplog.text
             until(lambda: all(child.serves for child in slots(supervisor).values()))
 
 
@@ -249,7 +249,7 @@ def test_workers_that_end_by_themselves_at_the_first_start_end_the_server():
     ended = run("--workers", "2", "--broker", "amqp://x", "--port", "0")
     assert ended.returncode == 1 and "Traceback" not in ended.stderr
     assert "no broker is called 'amqp://x'" in ended.stderr
-    assert "nothing was started: worker 1 (process " in ended.stderr.splitlines()[-1]
+    assert "no process could start: worker 1 (process " in ended.stderr.splitlines()[-1]
 
 
 def test_deaf_workers_replace_nobody_until_the_broker_is_back(monkeypatch, caplog):
@@ -288,7 +288,7 @@ def test_a_hangup_of_a_single_process_changes_nothing_and_says_so():
     with serving() as server:
         client = SocketClient(server.port).hello("Alone")
         server.process.send_signal(signal.SIGHUP)
-        until(lambda: "SIGHUP replaces workers, and here is only one process" in server.errors())
+        until(lambda: "SIGHUP ignored: it replaces workers" in server.errors())
         client.walk(1, 0)
         client.until(lambda: client.model.players[client.model.id].ack == 1)
         client.close()
@@ -305,7 +305,7 @@ def test_a_server_whose_terminal_is_closed_ends(workers):
         command = ["-m", "server", "--port", "0", "--workers", workers, "--broker", "null://"]
         os.execv(sys.executable, [sys.executable, *command, *BARE_UNSTORED])
     told = b""
-    while b"Ctrl-C ends it)\r\n" not in told:
+    while b"Ctrl-C stops it)\r\n" not in told:
         told += os.read(terminal, 4096)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

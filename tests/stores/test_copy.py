@@ -100,12 +100,12 @@ def test_the_lines_of_the_page_make_a_backup_and_put_it_back(tmp_path):
     other = filled(f"sqlite:///{path}", "another world")
     before = content(store)
     ended = shell(make)
-    assert ended.returncode == 0 and ended.stdout.startswith(f"{kept} is whole, and has ")
+    assert ended.returncode == 0 and ended.stdout.startswith(f"{kept} is complete, and has ")
     assert list(tmp_path.glob("kept.db*")) == [kept]
     store.put("q", [Item("later", 0, "", b"")])
     ended = shell(make)
     assert ended.returncode == 1 and "Traceback" not in ended.stderr
-    assert ended.stderr.endswith(" is there already: nothing was copied\n")
+    assert ended.stderr.endswith(" already exists: nothing was copied\n")
     store.close()
     other.close()
     # Without a backup, the existing file stays.
@@ -127,9 +127,9 @@ def test_a_copy_that_cannot_be_made_gets_a_sentence(tmp_path, redis):
         return ended.returncode, ended.stderr
 
     for (source, target), code, why in (
-        ((file, none), 1, f"there is no {tmp_path}/a.db: nothing was copied"),
-        ((redis, file), 2, "a Redis makes copies itself"),
-        (("memory://", file), 2, "'memory://' is no such URL"),
+        ((file, none), 1, f"{tmp_path}/a.db does not exist: nothing was copied"),
+        ((redis, file), 2, "Redis makes its own backups"),
+        (("memory://", file), 2, "'memory://' is neither"),
     ):
         status, told = refused("--backup", source, target)
         assert status == code and why in told and list(tmp_path.iterdir()) == []
@@ -139,15 +139,15 @@ def test_a_copy_that_cannot_be_made_gets_a_sentence(tmp_path, redis):
     status, told = refused(file, "mysql://x")
     assert status == 2 and "no store is called 'mysql://x'" in told
     status, told = refused(none, other)
-    assert status == 1 and "there is no sqlite" in told
+    assert status == 1 and "c.db does not exist" in told
     status, told = refused(file, other)
-    assert status == 1 and "keeps nothing of the world 'flatlands': nothing was copied" in told
+    assert status == 1 and "has no data of the world 'flatlands': nothing was copied" in told
     assert run(file, other, WORLD="w").returncode == 0
     (tmp_path / "b.db").unlink()
     # Nothing is mixed into a world that is there already.
     open_store(other, "w").add(Score("board", "Wren", 1))
     status, told = refused(file, other, "--world", "w")
-    assert status == 1 and "keeps something of the world 'w' already: nothing was copied" in told
+    assert status == 1 and "already has data of the world 'w': nothing was copied" in told
     assert open_store(other, "w").names() == ([], ["board"])
 
 

@@ -141,7 +141,7 @@ def test_a_folder_that_is_missing_or_not_a_folder_is_reported(tmp_path, opening)
         told = sentence(opening(f"sqlite:///{tmp_path}/{folder}/store.db"))
         assert told == (
             f"{tmp_path}/{folder}/store.db cannot be opened: check that {tmp_path}/{folder} exists"
-            " and may be written"
+            " and is writable"
         )
     told = sentence(opening(f"sqlite:///{tmp_path}"))
     assert told == f"{tmp_path} is a folder: name a file in it"
@@ -183,7 +183,7 @@ def test_a_file_that_may_not_be_written_is_reported():
         )
         told = python("-c", program)
         assert told.stdout == (
-            f"{folder}/store.db or its folder may not be written: check their owner and rights\n"
+            f"{folder}/store.db or its folder is not writable: check their owner and permissions\n"
         ), told.stderr
     finally:
         folder.chmod(0o755)
@@ -213,13 +213,13 @@ def test_a_file_that_is_not_a_store_is_not_touched(tmp_path, opening):
     path.write_text("not a database at all, but a text of some length\n" * 50)
     before = path.read_bytes()
     assert sentence(opening(f"sqlite:///{path}")) == (
-        f"{path} is no store of Flatlands: name another file"
+        f"{path} is not a store of Flatlands: name another file"
     )
     assert path.read_bytes() == before
     with closing(sqlite3.connect(tmp_path / "other.db", isolation_level=None)) as other:
         other.execute("CREATE TABLE mine (a)")
     assert sentence(opening(f"sqlite:///{tmp_path}/other.db")) == (
-        f"{tmp_path}/other.db is a database of another program"
+        f"{tmp_path}/other.db is the database of another program: name another file"
     )
 
 
@@ -301,18 +301,18 @@ def test_a_file_of_another_version_is_refused(tmp_path, opening):
     with closing(sqlite3.connect(tmp_path / "store.db")) as other:
         other.execute("PRAGMA user_version = 7")
     told = sentence(opening(f"sqlite:///{tmp_path}/store.db"))
-    assert "has the number 7, and this one has 1" in told
+    assert "has version 7 of the store's format" in told
 
 
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("sqlite:///", "sqlite:/// is followed by the path of a file"),
+        ("sqlite:///", "sqlite:/// must be followed by the path of a file"),
         ("mysql://host", "no store is called 'mysql://host': a store's URL begins with one of "),
         ("nats://user:secret@host", "no store is called 'nats://host'"),
-        ("redis://:secret@host:port", "'host:port' is no host:port for redis://: name a server"),
-        ("rediscluster://", "'' is no host:port for rediscluster://: name a server"),
-        ("redis://one,two", "redis:// names one host; for a cluster write rediscluster://"),
+        ("redis://:secret@host:port", "'host:port' is not a host:port for redis://: name a server"),
+        ("rediscluster://", "'' is not a host:port for rediscluster://: name a server"),
+        ("redis://one,two", "redis:// takes only one host; for a cluster write rediscluster://"),
     ],
 )
 def test_a_url_that_names_no_store_is_refused_at_once(url, told):
@@ -338,12 +338,12 @@ def test_a_redis_that_is_killed_or_stalled_is_reported_and_used_again(opening, m
         eventually(lambda: works(store), "a store does not work")
         server.stall()
         began = time.monotonic()
-        assert sentence(store).startswith(f"Redis at {server.url} does not answer as it should: ")
+        assert sentence(store).startswith(f"Redis at {server.url} does not answer as expected: ")
         assert time.monotonic() - began < PATIENCE
         server.resume()
         eventually(lambda: works(store), "a store does not come back after a stall")
         server.kill()
-        assert sentence(store).startswith(f"Redis at {server.url} does not answer as it should: ")
+        assert sentence(store).startswith(f"Redis at {server.url} does not answer as expected: ")
         server.start()
         eventually(lambda: works(store), "a store does not come back after a restart")
 
@@ -354,7 +354,7 @@ def works(store):
 
 def test_a_cluster_that_is_away_gets_one_sentence(opening):
     told = sentence(opening("rediscluster://127.0.0.1:1"))
-    assert told.startswith("Redis at rediscluster://127.0.0.1:1 does not answer as it should: ")
+    assert told.startswith("Redis at rediscluster://127.0.0.1:1 does not answer as expected: ")
 
 
 @pytest.mark.process
@@ -379,7 +379,7 @@ def test_a_redis_that_has_lost_a_part_says_so_until_all_of_it_is_gone(opening):
                 lambda: store.group("q", "here"),
             ):
                 assert broken(ask) == (
-                    f"Redis at {server.url} has lost a part of what it was given: restore it, or"
+                    f"Redis at {server.url} has lost some of a queue's keys: restore them, or"
                     " delete all keys that begin with {world}/queue/q/"
                 )
             server.ask("DEL", *keys)
@@ -402,8 +402,8 @@ def test_a_redis_that_was_emptied_or_replaced_starts_over_and_says_so_once_to_ea
             eventually(lambda: server.answers(), "it does not come back")
             for store in stores:
                 assert broken(store.count, "q") == (
-                    f"Redis at {server.url} has forgotten the world 'world', or is another one"
-                    " now: servers go on with what it has, or begin anew"
+                    f"Redis at {server.url} has lost the world 'world', or is a different Redis"
+                    " now: servers continue with what it has, or start afresh"
                 )
             assert [store.put("q", [item("a")]) for store in stores] == [1, 0]
             assert stores[0].identity == stores[1].identity != before
@@ -417,8 +417,8 @@ def test_a_redis_that_became_a_replica_is_left_for_the_one_that_has_its_address(
     with redis_servers.running_pair() as pair:
         url = pair.address.url
         replica = (
-            f"Redis at {url} is a replica, which keeps nothing of its own: name the primary, or"
-            " let the address lead to it"
+            f"Redis at {url} is a replica, which accepts no writes: use the address of the"
+            " primary, or let this one lead to it"
         )
         store = opening(url.replace("://", f"://{redis_servers.LOGIN}@"))
         assert store.put("q", [item()]) == 1
@@ -444,17 +444,17 @@ def test_a_redis_that_starts_later_is_waited_for_and_one_that_refuses_is_not(ope
         begins.get(timeout=PATIENCE)
         monkeypatch.setattr(redis, "OPEN_SECONDS", 0.5)
         server.kill()
-        assert "does not answer as it should" in broken(opening(server.url).open)
+        assert "does not answer as expected" in broken(opening(server.url).open)
     monkeypatch.setattr(redis, "OPEN_SECONDS", 3600)
     with redis_servers.lent(tls=True, login=True) as server:
         told = broken(opening(server.url.partition("?")[0]).open)
-        assert told.startswith("nobody whom this machine trusts has signed the certificate of Red")
+        assert told.startswith("this machine does not trust the certificate of Red")
         assert "set BROKER_TLS to 'unverified'" in told
     with redis_servers.lent(login=True) as server:
         at = f"127.0.0.1:{server.port}"
         for login in ("", ":wrong@"):
             told = broken(opening(f"redis://{login}{at}").open)
-            assert told == f"Redis at redis://{at} refuses the user or the password"
+            assert told == f"Redis at redis://{at} rejects the user or the password"
 
 
 @pytest.mark.process
@@ -466,8 +466,8 @@ def test_a_redis_that_forgets_what_does_not_expire_or_is_full_is_reported(openin
             server.ask("CONFIG", "SET", "maxmemory-policy", name, check=True)
 
         forgets = (
-            f"Redis at {server.url} forgets keys when its memory is full (allkeys-lru): set"
-            " maxmemory-policy to noeviction, or name another store"
+            f"Redis at {server.url} evicts keys when its memory is full (allkeys-lru): set"
+            " maxmemory-policy to noeviction, or use another store"
         )
         set_policy("allkeys-lru")
         assert sentence(opening(server.url)) == forgets
@@ -480,7 +480,7 @@ def test_a_redis_that_forgets_what_does_not_expire_or_is_full_is_reported(openin
         set_policy("noeviction")
         while (told := broken(store.put, "q", [item(uuid.uuid4().hex, bytes(16_000))])) is None:
             pass
-        assert told == f"Redis at {server.url} has no memory left: raise its maxmemory"
+        assert told == f"Redis at {server.url} is out of memory: raise its maxmemory"
 
 
 @pytest.mark.process

@@ -395,7 +395,7 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     harness.run(AFTER_FAILURE + GROW_EVERY * 5)
     assert lying(newcomer) and store_client.trouble is None
     told = [(record.levelname, record.message) for record in caplog.records]
-    assert ("WARNING", "the store answers again") in told
+    assert ("WARNING", "store available again") in told
 
 
 def test_when_the_store_answers_again_everything_is_read(world):
@@ -420,7 +420,7 @@ def test_a_store_that_only_reads_does_not_count_as_one_that_works(world, caplog,
     monkeypatch.setattr("flatlands.server.storage.client.FAILS_FOR", 100)
 
     def told():
-        return caplog.text.count("the store answers again")
+        return caplog.text.count("store available again")
 
     harness = world()
     harness.run(5000)

@@ -58,7 +58,7 @@ def serve(game: Path, options: Sequence[str]) -> int:
         if not changed:
             return server.returncode
         patient = True
-        print(f"flatlands: {changed} has changed: starting anew", file=sys.stderr)
+        print(f"flatlands: {changed} has changed: restarting", file=sys.stderr)
 
 
 def _wait(

@@ -166,13 +166,13 @@ def build() -> None:
     """
     for folder in FOLDERS:
         if _fit(folder):
-            print(f"The modules in {folder} fit their sources: nothing to compile.")
+            print(f"The modules in {folder} are up to date: nothing to compile.")
             return
     gcc = shlex.split(sysconfig.get_config_var("CC") or "cc")[0]
     header = Path(sysconfig.get_paths()["include"], "Python.h")
     if shutil.which(gcc) is None or not header.exists():
         sys.exit(
-            f"flatlands: to compile modules, {gcc} and {header} are needed "
+            f"flatlands: compiling needs {gcc} and {header} "
             "(Debian: apt-get install gcc python3-dev)"
         )
     with packages("fast"):
@@ -218,7 +218,7 @@ def _writable() -> Path:
         if os.access(folder.parent, os.W_OK):
             return folder
     places = " nor ".join(str(folder.parent) for folder in FOLDERS)
-    sys.exit(f"flatlands: nothing may be written to {places}: set XDG_CACHE_HOME to another place")
+    sys.exit(f"flatlands: cannot write to {places}: set XDG_CACHE_HOME to another folder")
 
 
 if __name__ == "__main__":

@@ -101,22 +101,24 @@ seconds = _read(
     "is not a number of seconds from 0.1 to 1e6",
 )
 
-_origins = _each(is_origin, "is no origin such as https://example.org, nor * for all of them")
+_origins = _each(
+    is_origin, "is neither an origin, such as https://example.org, nor * for all of them"
+)
 
 _address = _if(
     lambda text: text == "" or is_address(text),
-    "is no address of a machine such as https://a.example.org",
+    "is not the address of a machine, such as https://a.example.org",
 )
 
 _hosts = _each(
     lambda name: "/" not in name and (":" not in name or name.startswith("[")),
-    "must be a name without scheme and port, such as example.org, or *",
+    "must be a name without scheme or port, such as example.org, or *",
 )
 
 _proxies = _read(
     Proxies,
-    "must be addresses and networks with commas between them, such as 127.0.0.1,10.0.0.0/8, or * "
-    "for whoever connects",
+    "must be addresses and networks separated by commas, such as 127.0.0.1,10.0.0.0/8, or * for "
+    "every client",
 )
 
 _certificates = _if(
@@ -124,7 +126,9 @@ _certificates = _if(
     f"is neither {VERIFIED!r}, {UNVERIFIED!r}, nor a file with certificates",
 )
 
-_commit = _if(re.compile(r"[\w.+/-]{0,64}", re.ASCII).fullmatch, "is no name of a commit or tag")
+_commit = _if(
+    re.compile(r"[\w.+/-]{0,64}", re.ASCII).fullmatch, "is not the name of a commit or tag"
+)
 
 _world = _if(
     re.compile("[a-z0-9-]{1,32}").fullmatch,
@@ -144,8 +148,8 @@ def _admin_token(text: str) -> str:
     # The sentence does not contain the text, which is a secret.
     if 0 < len(text) < TOKEN_LENGTH or not text.isascii() or " " in text:
         raise ArgumentTypeError(
-            f"an admin token has at least {TOKEN_LENGTH} characters, all of them ASCII and no "
-            "space: openssl rand -hex 16 makes one"
+            f"an admin token must have at least {TOKEN_LENGTH} characters, ASCII and without "
+            "spaces: openssl rand -hex 16 makes one"
         )
     return text
 
@@ -372,12 +376,12 @@ def _options_of(game: str) -> list["Field[Any]"]:
     if options is None:
         return []
     if not is_dataclass(options):
-        raise games.InvalidGame(f"the class Options of the game {game} is no dataclass")
+        raise games.InvalidGame(f"the class Options of the game {game} is not a dataclass")
     found = [option for option in fields(options) if "text" in option.metadata]
     for option in found:
         if option.name in Settings.__dataclass_fields__:
             raise games.InvalidGame(
-                f"every server has an option {option.name!r}: name the game's otherwise"
+                f"every server has an option {option.name!r}: rename the game's"
             )
     return found
 
@@ -421,7 +425,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
 def _disagreement(given: dict[str, Any]) -> str | None:
     """Return a sentence that says which options cannot be given together, None if all can."""
     if given["workers"] > 1 and given["broker"].startswith("memory:"):
-        return "memory:// serves one process only: give --workers 1 or another broker"
+        return "the broker memory:// is for one process only: give --workers 1 or another --broker"
     if given["workers"] > 1 and given["store"] == "memory://":
         return "the store memory:// is for one process only: give --workers 1 or another --store"
     if given["address"] and given["secret"] is None:

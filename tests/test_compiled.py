@@ -70,14 +70,14 @@ def test_compiled_modules_that_do_not_fit_are_ignored(tree, monkeypatch, change)
 def test_modules_that_fit_are_not_compiled_again(tree, capsys):
     folder = compile_it(1)
     compiled.build()
-    assert capsys.readouterr().out.endswith("fit their sources: nothing to compile.\n")
+    assert capsys.readouterr().out.endswith("are up to date: nothing to compile.\n")
     assert [path.name for path in folder.iterdir()] == [compiled.STAMP]
 
 
 def test_a_folder_that_may_not_be_written_gets_a_sentence(tree):
     for folder in compiled.FOLDERS:
         folder.parent.touch()
-    with pytest.raises(SystemExit, match="set XDG_CACHE_HOME to another place"):
+    with pytest.raises(SystemExit, match="set XDG_CACHE_HOME to another folder"):
         compiled._writable()
 
 

@@ -170,7 +170,7 @@ def test_a_bot_sends_a_key_again_that_was_one_too_many_from_its_address(monkeypa
     bot.send = lambda *message: sent.append((clock[0], *message))
 
     def messages():
-        yield [24, "keys", "many new people came from your address"]
+        yield [24, "keys", "many new players came from your address"]
         for _ in range(60):
             clock[0] += 0.5
             yield [-1]

@@ -100,7 +100,7 @@ def test_a_game_finds_who_is_near_at_all_nodes():
     assert names((-9, 1), 18) == ["Bob", "Ada", "Cy"] and near((-9, 1), 0)[0].tile == (-9, 1)
     assert near((-9, 1), 6)[0].values.coins == 0
     for wrong in (33, -1, 1.5):
-        with pytest.raises(ValueError, match="near is what is 0 to 32 tiles away"):
+        with pytest.raises(ValueError, match="reach must be 0 to 32 tiles"):
             near((0, 0), wrong)
 
 
@@ -221,10 +221,10 @@ def test_a_failure_in_a_game_fails_the_test():
     with pytest.raises(ZeroDivisionError):
         ada.do("divide")
     ada.do("rich")
-    assert ada.message("top") == [[]] and ada.errors() == ["the game has a fault there"]
+    assert ada.message("top") == [[]] and ada.errors() == ["an error in the game prevented that"]
     world.run(5)
     ada.walk(1, 0)
-    with pytest.raises(RuntimeError, match="nothing that the event loop calls may wait"):
+    with pytest.raises(RuntimeError, match="a callback of the event loop may not wait"):
         world.run(1)
 
 

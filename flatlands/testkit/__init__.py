@@ -391,7 +391,7 @@ class World:
 
         def waits(question: Callable[[Store], Any]) -> Any:
             if self._moves and not self._waiting:
-                raise RuntimeError("nothing that the event loop calls may wait for the store")
+                raise RuntimeError("a callback of the event loop may not wait for the store")
             return wait(question)
 
         if isinstance(store := host.node.store_client.store, SimulatedStore):

@@ -195,7 +195,7 @@ class Admission:
         claim = self._tokens.read(hello.token) if hello.token is not None else None
         self._check_orders(claim, applicant, hello)
         if claim is not None and not self._limits.allow(RETURNS, claim.id):
-            raise Refused("returns", "you come back too often: wait some seconds", FULL)
+            raise Refused("returns", "you are reconnecting too often: wait a few seconds", FULL)
         if begin is None:
             if claim is None or claim.id not in self._node.residents.by_id:
                 yield from self._await_turn(applicant)
@@ -231,7 +231,9 @@ class Admission:
             raise Refused("full", "this world is full: try again later", FULL)
         if not self._limits.has_seat(applicant.address, self.capacity):
             raise Refused(
-                "joins", "too many from your address play here already: try again later", FULL
+                "joins",
+                "too many players from your address are here already: try again later",
+                FULL,
             )
 
     def _await_turn(self, applicant: Applicant) -> Steps:
@@ -242,7 +244,9 @@ class Admission:
         wait = self._limits.wait(JOINS, applicant.address)
         if wait is None:
             raise Refused(
-                "joins", "too many players come from your address: try again in a minute", FULL
+                "joins",
+                "too many players are joining from your address: try again in a minute",
+                FULL,
             )
         if wait:
             self._turns.put(applicant, self._node.loop.now() + wait)
@@ -254,7 +258,7 @@ class Admission:
         if not play.guards:
             return hello
         if self._asking >= ASKING:
-            raise Refused("full", "too many want to come in at once: try again", FULL)
+            raise Refused("full", "too many players are joining at once: try again", FULL)
         guest, since = Guest(hello.name), next(self._turn)
         of = [] if claim is None else self._turns_of.setdefault(claim.id, [])
         of.append(since)

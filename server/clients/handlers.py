@@ -24,11 +24,13 @@ def say(session: Session, text: str) -> None:
     """Say something."""
     resident, cleaned = session.playing, clean(text, TEXT_LIMIT)
     if cleaned is None:
-        raise Refused("say", f"say 1 to {TEXT_LIMIT} characters that can be seen", None)
+        raise Refused("say", f"a message must have 1 to {TEXT_LIMIT} visible characters", None)
     session.node.moderation.check_voice(resident.id, resident.owner)
     # Unlike a move, it is never replaced by a newer one, so there must be a limit.
     if not session.limits.allow_there(SAYINGS, SAYINGS_EACH, session.address, resident.square):
-        raise Refused("crowded", "too much is being said here: try again in a moment", None)
+        raise Refused(
+            "crowded", "too many messages are being sent here: try again in a moment", None
+        )
     resident.acted = True
     session.node.residents.say(resident, cleaned)
 
@@ -61,17 +63,19 @@ def key(session: Session, text: str) -> None:
     """Count the player's points for the owner of a key, unless the game has named another. A player
     in the world has one key: the first. Raises Refused."""
     if not _KEY.fullmatch(text):
-        raise Refused("key", "a key must consist of letters, digits, hyphens and underscores")
+        raise Refused("key", "a key may have only letters, digits, hyphens and underscores")
     resident, owner = session.playing, owner_of(text)
     if session.node.play.guards and resident.owner:
         return
     if resident.owner not in ("", owner):
-        raise Refused("key", "this player has another key: to be somebody else, begin anew")
+        raise Refused(
+            "key", "this player has a different key: to play as somebody else, start over"
+        )
     # Whoever was sent away may have come back as somebody else.
     session.node.moderation.admit(resident.id, session.address, owner)
     if not resident.owner and not session.limits.meet(owner, session.address):
         # Clients send it again by themselves; players read this.
-        sentence = "many new people came from your address: nothing counts for you yet"
+        sentence = "many new players came from your address: for now, nothing you do counts"
         raise Refused("keys", sentence, None)
     resident.owner = owner
     session.node.play.renamed(resident.id, resident.name, resident.owner)
@@ -97,7 +101,7 @@ def do(session: Session, name: str, fields: list[object]) -> None:
     session.playing.acted = True
     limits, address, rate = session.limits, session.address, action.of_address
     if rate is not None and not limits.allow_address(rate, address):
-        raise Refused("crowded", f"too much of this comes from your address: {name}", None)
+        raise Refused("crowded", f"too many actions of this kind from your address: {name}", None)
     play.do(
         session.playing,
         name,
@@ -112,7 +116,7 @@ def _cleaned(field: Field, value: object) -> object:
         return value
     cleaned = clean(value, field.high) if value else ""
     if cleaned is None or len(cleaned) < field.low:
-        raise Refused("say", f"{field} that can be seen", None)
+        raise Refused("say", f"{field}, all of them visible", None)
     return cleaned
 
 

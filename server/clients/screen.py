@@ -204,7 +204,7 @@ class ClientScreen:
         """Note that the client has received all flushes up to a number. Raises Refused."""
         if number > self.sent:
             if number > self.earlier:
-                raise Refused("flush", "only a flush that was sent can be acknowledged")
+                raise Refused("flush", "only a flush that the server has sent can be acknowledged")
             # Otherwise it was under way when the player was passed on.
         elif self._mark and number >= self._mark:
             if number == self.sent:

@@ -38,7 +38,7 @@ SPECTATORS_MOST = 1000
 ANSWERED_WITHIN: Final = 3000
 
 #: The reason in the close frame of a connection whose player goes on at another connection.
-TAKEN_OVER: Final = "you went on playing somewhere else"
+TAKEN_OVER: Final = "you are playing somewhere else now"
 
 
 #: How many messages over its rates a client may send before its connection is closed. If this node
@@ -338,7 +338,7 @@ class Session(ClientScreen):
     def number(self, number: int) -> None:
         """Take the number of the player's next intent. Raises Refused if numbers do not rise."""
         if number <= self.intents:
-            raise Refused("number", "the numbers of intents must rise")
+            raise Refused("number", "the numbers of intents must increase")
         self.intents = number
         assert self.resident is not None
         self.resident.acted = True
@@ -481,7 +481,7 @@ _OUR_ERRORS: Final = (
 )
 
 #: The answer to a client that wants to walk as the game does not let its players walk.
-NOBODY_WALKS_SO: Final = "in this game nobody walks like that"
+NOBODY_WALKS_SO: Final = "you can't move that way in this game"
 
 #: The messages that may come before hello.
 _BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH, protocol.TICKET)
@@ -524,9 +524,9 @@ def _watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: i
         return
     if session.owes_hello:
         if len(views) >= SPECTATORS_MOST:
-            raise Refused("full", "too many people are watching this world", protocol.FULL)
+            raise Refused("full", "too many clients are watching this world", protocol.FULL)
         if not session.limits.hold(SPECTATORS, session.address, SPECTATORS_EACH):
-            raise Refused("full", "too many people are watching from your address", protocol.FULL)
+            raise Refused("full", "too many clients are watching from your address", protocol.FULL)
         session.watches = True
     views.watch(session, grain, Rect(c0, r0, c1, r1))
 

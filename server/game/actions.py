@@ -73,7 +73,7 @@ def text(low: int, high: int, *, persist: bool = False) -> Any:
 def _check(low: int, high: int, least: int) -> None:
     if not type(low) is type(high) is int or not least <= low <= high <= table.NUMBER:
         raise ValueError(
-            f"from {low!r} to {high!r} is no range: write two whole numbers from {least} to "
+            f"from {low!r} to {high!r} is not a range: write two whole numbers from {least} to "
             f"{table.NUMBER}, the lower one first"
         )
 
@@ -89,16 +89,18 @@ def declared(name: str, method: Any) -> Action:
     rate, burst, address = method.action
     _self, *parameters = inspect.signature(method).parameters.values()
     if not parameters:
-        raise ValueError(f"the action {name} must take me, the player who asks")
+        raise ValueError(f"the action {name} must take me, the player who does it")
     fields = []
     for parameter in parameters[1:]:
         if not isinstance(parameter.default, Field):
             raise ValueError(
-                f"the action {name} must say what may stand in {parameter.name!r}: "
+                f"the action {name} must say what {parameter.name!r} may be: "
                 "number(low, high), text(low, high) or flag()"
             )
         if parameter.default.persist:
-            raise ValueError(f"the action {name} cannot keep {parameter.name!r}: players can")
+            raise ValueError(
+                f"{parameter.name!r} of the action {name} is persist: only fields of players can be"
+            )
         fields.append(replace(parameter.default, name=parameter.name))
     of_address = Rate(f"do_{name}", *address) if address else None
     return Action(Row(name, tuple(fields)), Rate(f"do {name}", rate, burst), of_address)

@@ -66,8 +66,8 @@ FADE_EVERY, SWEEP_EVERY, SWEPT, SWEEP_PAUSE = 5000, 5000, 20, 50
 FADED, UNDONE = 8192, 2048
 
 #: What a player who may write no more is told.
-FULL: Final = "there is no room left: nothing more can be put on the ground"
-FULL_FOR_ONE: Final = "you have as many tiles as one person may have"
+FULL: Final = "there is no room left for anything more on the ground"
+FULL_FOR_ONE: Final = "you already have as many tiles as one person may have"
 
 
 def writer_of(owner: str, player: int = 0) -> bytes:
@@ -106,7 +106,7 @@ class Cells:
             persist = "write-through"
         _check(merge, persist, [most, 1 if per_owner is None else per_owner], forget)
         if solid is not None and not (type(solid) is int and 0 < solid < VALUES):
-            raise ValueError(f"values are solid from 1 to 255 on, and not from {solid!r} on")
+            raise ValueError(f"solid must be 1 to 255, not {solid!r}")
         rule, ms = RULES.index(merge), NEVER_DUE_MS if forget is None else round(forget * 1000)
         self.declared = Declared(rule, persist, most, per_owner, ms, solid)
 
@@ -126,7 +126,9 @@ class Cells:
         """Write as `cells[tiles] = value` does, in the name of a person: see Me.write."""
         least = 1 - VALUES if self.declared.rule == RULE_SUM else 0
         if type(value) is not int or not least <= value < VALUES:
-            raise ValueError(f"a cell has a whole number from 0 to 255, and not {value!r}")
+            raise ValueError(
+                f"the value of a cell must be a whole number from 0 to 255, not {value!r}"
+            )
         places = self._places([tiles] if isinstance(tiles, tuple) else list(tiles))
         if value > 0:
             self.layer.check_room(who, places)
@@ -197,22 +199,20 @@ class Cells:
 def _check(merge: str, persist: bool | str, limits: list[int], forget: float | None) -> None:
     """Raise ValueError, with a sentence for its author, if there can be no such cells."""
     if merge not in RULES:
-        raise ValueError(f"cells are merged by one of {', '.join(RULES)}, not by {merge!r}")
-    if not (type(persist) is bool or persist == "write-through"):
-        raise ValueError(f"persist is True, False or 'write-through', and not {persist!r}")
-    if merge == "sum" and not persist:
-        raise ValueError("sums always persist")
+        raise ValueError(f"merge must be one of {', '.join(RULES)}, not {merge!r}")
+    if not (type(persist) is bool or persist == "first") or (merge == "sum" and not persist):
+        raise ValueError(f"persist must be True, 'first' or, except for sums, False: not {persist!r}")
     for limit in limits:
         if type(limit) is not int or limit < 1:
-            raise ValueError(f"a limit of cells is a whole number from 1 on, and not {limit!r}")
+            raise ValueError(f"a limit of cells must be a whole number, 1 or more, not {limit!r}")
     _check_forget(persist, forget)
 
 
 def _check_forget(persist: bool | str, forget: float | None) -> None:
     least = FORGET_LEAST if persist else FADE_LEAST
     if forget is not None and not (isinstance(forget, int | float) and forget >= least):
-        what = "cells that persist" if persist else "cells that do not persist"
-        raise ValueError(f"{what} forget after {least} s or more, and not after {forget!r}")
+        what = "cells that do persist" if persist else "cells that do not persist"
+        raise ValueError(f"{what} must forget after {least} s or more, not after {forget!r}")
 
 
 @dataclass(frozen=True)

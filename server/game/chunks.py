@@ -69,7 +69,7 @@ class Chunks:
         """Return the values of a piece's tiles, row after row, to be shown. Raises Failed, and
         ValueError if there is no ground so far away."""
         if not max(abs(column), abs(row)) <= GROUND_LIMIT // PIECE:
-            raise ValueError("there is no ground so far away")
+            raise ValueError("the world has no ground so far out")
         return self._shown[column, row]
 
     def blocked(self, x: int, y: int) -> bool:
@@ -105,7 +105,7 @@ class Chunks:
         values: object = type(self).make(self.seed, *place)
         if not isinstance(values, bytes | bytearray) or len(values) != PIECE**2:
             name = type(self).make.__name__
-            raise ValueError(f"{name} returns {PIECE**2} bytes, and not {values!r:.60}")
+            raise ValueError(f"{name} must return {PIECE**2} bytes, not {values!r:.60}")
         return bytes(values)
 
     def _made(self, place: tuple[int, int]) -> bytes:
@@ -119,7 +119,7 @@ class Chunks:
                 self._failed.clear()
             self._failed[place] = now + AGAIN
             if self._warnings.allows(now):
-                log.exception("the ground of the game failed for piece %d, %d", *place)
+                log.exception("the game's ground failed for piece %d, %d", *place)
             raise Failed from error
 
 

@@ -86,21 +86,23 @@ def _check(name: str, value: Any) -> None:
         hook = getattr(Part, name, None)
         if hook is None:
             known = ", ".join(hook for hook in dir(Part) if hook.startswith("on_"))
-            raise ValueError(f"there is no hook {name}: there are {known}")
+            raise ValueError(f"no hook is called {name}: there are {known}")
         wanted = list(inspect.signature(hook).parameters)
         _check_takes(name, value, wanted)
     elif hasattr(value, "every_seconds"):
         _check_takes(name, value, ["self", "players"] if value.each else ["self"])
     elif isinstance(value, Cells | Records) and hasattr(Game, name):
         what = type(value).__name__.lower()
-        raise ValueError(f"{what} cannot have the name {name}, which every game has")
+        raise ValueError(
+            f"{what} cannot be called {name}: every game has an attribute of that name"
+        )
     elif isinstance(value, list | tuple) and name not in ("things", "events"):
         _check_lists_nothing(name, value)
 
 
 def _check_lists_nothing(name: str, value: Sequence[Any]) -> None:
     if any(isinstance(one, type) and issubclass(one, (Thing, Event)) for one in value):
-        raise ValueError(f"no game has a list {name}: there are things and events")
+        raise ValueError(f"a game has no list {name}: it can have things and events")
 
 
 def _check_takes(name: str, method: Any, wanted: list[str]) -> None:
@@ -110,7 +112,7 @@ def _check_takes(name: str, method: Any, wanted: list[str]) -> None:
     except TypeError:
         raise ValueError(f"{name}{signature} must be {name}({', '.join(wanted)})") from None
     if inspect.iscoroutinefunction(method):
-        raise ValueError(f"{name} must be a plain function: here nothing awaits one")
+        raise ValueError(f"{name} must be a plain function, not async")
 
 
 class Part:
@@ -147,11 +149,15 @@ class Part:
             some = getattr(cls, name)
             fit = isinstance(some, list | tuple)
             if not fit or not all(isinstance(one, type) and issubclass(one, base) for one in some):
-                raise ValueError(f"{name} is a list of classes that inherit from {base.__name__}")
+                raise ValueError(
+                    f"{name} must be a list of classes that inherit from {base.__name__}"
+                )
         marked = [(name, method) for name, method in methods(cls) if hasattr(method, "action")]
         for name, _method in marked:
             if hasattr(Part, name):
-                raise ValueError(f"an action cannot have the name {name}, which every game has")
+                raise ValueError(
+                    f"an action cannot be called {name}: every game has an attribute of that name"
+                )
         cls.actions = {name: declared_action(name, method) for name, method in marked}
 
     # What the engine calls. `me` is a Me, or an object of the game's own class of players.
@@ -258,12 +264,12 @@ class Part:
         ValueError."""
         packed(name, fields)
         if not 0 < len(name) <= NAME_MOST:
-            raise ValueError(f"a message has a name of 1 to {NAME_MOST} characters")
+            raise ValueError(f"the name of a message must have 1 to {NAME_MOST} characters")
         around: list[int] = []
         if near is not None:
             tile, reach = near
             if type(reach) is not int or not 0 <= reach <= TOLD_MOST:
-                raise ValueError(f"near is what is 0 to {TOLD_MOST} tiles away, and not {reach!r}")
+                raise ValueError(f"near must be within 0 to {TOLD_MOST} tiles, not {reach!r}")
             around = [*check_tile(tile), reach]
         self.node.broadcast(name, list(fields), around)
 
@@ -283,7 +289,7 @@ class Part:
         """Return the players at most `reach` tiles from a tile, along either axis, the nearest
         first, as `players_in` knows them. Raises ValueError."""
         if type(reach) is not int or not 0 <= reach <= NEAR_MOST:
-            raise ValueError(f"near is what is 0 to {NEAR_MOST} tiles away, and not {reach!r}")
+            raise ValueError(f"reach must be 0 to {NEAR_MOST} tiles, not {reach!r}")
         ends = [[(at + far) // self.side for at in check_tile(tile)] for far in (-reach, reach)]
         columns, rows = (range(first, last + 1) for first, last in zip(*ends, strict=True))
         players = [one for c in columns for r in rows for one in self.players_in((c, r))]
@@ -349,15 +355,13 @@ class Game(Part):
         """Raise ValueError, with a sentence for its author, if it cannot be a game."""
         super().__init_subclass__()
         if not isinstance(cls.ground, type):
-            raise ValueError(
-                "the ground of a game is plain(), terrain() or chunks(function), with brackets"
-            )
+            raise ValueError("ground must be plain(), terrain() or chunks(function), with brackets")
         if not (isinstance(cls.me, type) and issubclass(cls.me, Me)):
-            raise ValueError("`me` of a game is a class that inherits from Me")
+            raise ValueError("`me` must be a class that inherits from Me")
         if not isinstance(cls.meets, int | float) or not 0 < cls.meets <= MEETS_MOST:
-            raise ValueError(f"players meet within 0 to {MEETS_MOST} tiles, and not {cls.meets!r}")
+            raise ValueError(f"meets must be 0 to {MEETS_MOST} tiles, not {cls.meets!r}")
         if cls.walking not in WALKING:
-            raise ValueError(f"`walking` of a game is one of {', '.join(WALKING)}")
+            raise ValueError(f"`walking` must be one of {', '.join(WALKING)}")
 
     def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
         self.node, self.options, self.alone = node, options, alone
@@ -399,9 +403,9 @@ def every(
     players of the node, as Present, including those whose connection is lost: if there are many,
     several times, each time with some of them. Raises ValueError."""
     if not isinstance(seconds, int | float) or seconds < 0.05:
-        raise ValueError("write @every(seconds), with a number from 0.05 on")
+        raise ValueError("write @every(seconds), with 0.05 or more")
     if each and (once or waits):
-        raise ValueError("what is called with all players cannot wait, or be called once")
+        raise ValueError("@every with each=True takes neither once nor waits")
 
     def mark(method: _F) -> _F:
         vars(method).update(every_seconds=seconds, once=once, waits=waits, each=each)
@@ -450,7 +454,7 @@ def lasting(parts: Iterable[Part | type[Part]]) -> list[type[Thing] | type[Recor
     named = {one.__name__: one for one in found}
     for one in found:
         if named[one.__name__] is not one:
-            raise ValueError(f"the game has two kinds in the store with the name {one.__name__}")
+            raise ValueError(f"the game has two classes called {one.__name__} in the store")
     return list(named.values())
 
 

@@ -56,7 +56,7 @@ def check(name: str) -> None:
     path = Path(name)
     if not is_own(name):
         if name not in shipped():
-            here = f"; for the one that is here write ./{name}" if (path / _FILE).exists() else ""
+            here = f"; for the one in this folder write ./{name}" if (path / _FILE).exists() else ""
             raise InvalidGame(f"there is no game {name!r}: there are {', '.join(shipped())}{here}")
     elif not path.exists():
         raise InvalidGame(f"there is no game at {path.resolve()}")
@@ -64,7 +64,7 @@ def check(name: str) -> None:
         raise InvalidGame(f"there is no game in {path.resolve()}: it has no {_FILE}")
     elif path.is_file() and path.suffix != ".py":
         raise InvalidGame(
-            f"{path.resolve()} is no game: that is a folder with a {_FILE}, or a .py file"
+            f"{path.resolve()} is not a game: a game is a folder with a {_FILE}, or a .py file"
         )
 
 
@@ -182,7 +182,7 @@ class Maker:
         except Exception as error:
             if not is_own(self._name):
                 raise
-            raise InvalidGame(f"the game {self._name} cannot be made: {where(error)}") from error
+            raise InvalidGame(f"the game {self._name} cannot be created: {where(error)}") from error
 
 
 def _page(name: str, kind: "type[Game]") -> Path:
@@ -193,5 +193,5 @@ def _page(name: str, kind: "type[Game]") -> Path:
         raise InvalidGame(f"the game {name} has no page: there is no {index}")
     text = index.read_text()
     if text.count("<!-- base -->") != 1 or text.count("<!-- joined -->") != 2:
-        raise InvalidGame(f"{index} must have <!-- base --> once and <!-- joined --> twice")
+        raise InvalidGame(f"{index} must contain <!-- base --> once and <!-- joined --> twice")
     return folder

@@ -67,7 +67,9 @@ class Hook:
         except PlayerGone:
             # Nobody is left to tell, except a client that wants to come in.
             if self.name == "on_hello":
-                self._refuse(arguments, Refused("failed", "the game has a fault there", None))
+                self._refuse(
+                    arguments, Refused("failed", "an error in the game prevented that", None)
+                )
             return None
         except (Exception, gevent.Timeout) as error:
             # A Timeout is not an Exception, lest somebody else's handler catch it.
@@ -77,7 +79,9 @@ class Hook:
         if ms > SLOW and not self._waits:
             self._loop.stats["hooks_slow"] += 1
             if self._warnings.allows(begun):
-                log.warning("%s of the game took %.0f ms: all players wait for it", self.name, ms)
+                log.warning(
+                    "%s of the game took %.0f ms, during which all players waited", self.name, ms
+                )
         return result
 
     def _failed(self, arguments: Sequence[Any], error: BaseException, begun: float) -> None:
@@ -92,7 +96,7 @@ class Hook:
         if isinstance(error, StoreUnavailable):
             self._refuse(arguments, Refused("store", UNAVAILABLE, None))
         else:
-            self._refuse(arguments, Refused("failed", "the game has a fault there", None))
+            self._refuse(arguments, Refused("failed", "an error in the game prevented that", None))
 
     def _refuse(self, arguments: Sequence[Any], refused: Refused) -> None:
         """Tell the asker, the first argument, if the method may wait, and is about somebody."""

@@ -143,9 +143,11 @@ class Me(Known):
         if cls.__base__ is not Me:
             raise ValueError(f"{cls.__name__} must inherit from Me itself")
         cls.fields = fields_of(cls, dir(Me), VALUES, TEXT_MOST)
-        persistent = [field for field in cls.fields if field.persist]
+        persistent = [field for field in cls.fields if field.persistent]
         if sum(len(field.name) + _longest(field) + 4 for field in persistent) > TOKEN_FIELDS_MOST:
-            raise ValueError(f"{cls.__name__} keeps more than a token holds: take shorter names")
+            raise ValueError(
+                f"{cls.__name__} keeps more than a token can hold: shorten the names of its fields"
+            )
         for at, field in enumerate(cls.fields):
             setattr(cls, field.name, _value(at, field))
 
@@ -214,10 +216,16 @@ class Me(Known):
         self._check()
         some, screen = [tiles] if isinstance(tiles, tuple) else list(tiles), self._resident.screen
         if cells.declared.per_owner is not None and not self.owner:
-            raise Refused("key", "send a key first, by which it is known what is yours", None)
+            raise Refused(
+                "key", "send a key first, so that the server can tell what is yours", None
+            )
         if cells.declared.persist and screen is not None:
             if not screen.limits.allow_address(WRITES, screen.address, count=len(some)):
-                raise Refused("crowded", "too much is written here: wait a moment", None)
+                raise Refused(
+                    "crowded",
+                    "too many tiles are being changed from your address: wait a moment",
+                    None,
+                )
         cells.write(some, value, writer_of(self.owner, self.id))
 
     def change(self, thing: Thing, how: Callable[[Any], Thing]) -> Any:
@@ -274,9 +282,11 @@ class Me(Known):
         sees it. Raises PlayerGone, and ValueError."""
         self._check()
         if not (isinstance(pace, int | float) and PACE_LEAST <= pace * PACE_USUAL <= PACE_MOST):
-            raise ValueError(f"a pace is a number from 0.25 to 4, and not {pace!r}")
+            raise ValueError(f"a pace must be a number from 0.25 to 4, not {pace!r}")
         if lasts is not None and not (isinstance(lasts, int | float) and 0 < lasts <= 10**9):
-            raise ValueError(f"a pace cannot last for {lasts!r} seconds")
+            raise ValueError(
+                f"lasts must be more than 0 and at most {10**9} seconds, not {lasts!r}"
+            )
         node, percent = self._node, round(pace * PACE_USUAL)
         ms = 0 if lasts is None else max(round(lasts * 1000), 1)
 
@@ -316,7 +326,7 @@ class Me(Known):
     def _check(self) -> None:
         """Raise PlayerGone if the player is not at this node any more."""
         if not self.is_local:
-            raise PlayerGone(f"{self.name} is not here any more")
+            raise PlayerGone(f"{self.name} has left")
 
 
 class Guest:
@@ -391,4 +401,4 @@ def _check_told(name: Any, value: Any) -> None:
         isinstance(value, int) and -NUMBER <= value <= NUMBER
     ):
         kinds = "None, booleans, whole numbers, texts, and lists of these"
-        raise ValueError(f"{name} has {value!r}: a message to a page has {kinds}")
+        raise ValueError(f"{name} has {value!r}: pages can be sent only {kinds}")

@@ -160,7 +160,7 @@ class Play:
             replicas.events[number] = declare(event)
         for name, action in part.actions.items():
             if name in self.actions:
-                raise ValueError(f"two parts of the game have an action {name}")
+                raise ValueError(f"two parts of the game have an action called {name}")
             self.actions[name] = action
             self._obey[name] = _hook(loop, part, name, waits=True)
         self._take_things(part)
@@ -183,7 +183,7 @@ class Play:
         hooks = type(part).on_touch is not Part.on_touch
         for kind in part.things:
             if kind.__name__ in [one.__name__ for one in self._things.values()]:
-                raise ValueError(f"the game has two kinds of things with the name {kind.__name__}")
+                raise ValueError(f"the game has two classes of things called {kind.__name__}")
             number = len(self._things)
             self._things[number] = kind
             if hooks:
@@ -236,7 +236,7 @@ class Play:
         """Publish an event of a player in a square. Raises ValueError."""
         number = self._events.get(type(event))
         if number is None:
-            raise ValueError(f"{event!r} is of no kind that the game has in its `events`")
+            raise ValueError(f"{event!r}: the game's `events` do not list this class")
         row = event.row(number, player, *event.shows())
         self._node.residents.tell(square, row)
 
@@ -274,7 +274,7 @@ class Play:
         its address. Raises Refused."""
         if self.lines.full(resident.id):
             refund()
-            raise Refused("crowded", "wait a moment: what you did before is still under way", None)
+            raise Refused("crowded", "wait a moment: your last action is still being done", None)
         me = self._me(self._node, resident, refund)
         self.lines.put(resident.id, self._obey[action], me, *fields)
 

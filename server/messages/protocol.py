@@ -155,7 +155,7 @@ def read(payload: bytes, rows: Mapping[int, Row] = MESSAGES) -> list[Any]:
     kind = message[0] if message else None
     row = rows.get(kind) if type(kind) is int else None
     if row is None:
-        raise Refused("kind", "a message must begin with a kind that clients send")
+        raise Refused("kind", "a message must begin with a kind that clients may send")
     fault = row.fault(message[1:])
     if fault is not None:
         # A page of another version, whose hello may have other fields, must be reloaded.

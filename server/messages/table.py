@@ -100,5 +100,5 @@ class Row:
             if not right:
                 return f"{self.name}: {field}"
         if self.agree is not None and not self.agree(*values):
-            return f"{self.name} must have fields that agree with each other"
+            return f"the fields of {self.name} contradict each other"
         return None

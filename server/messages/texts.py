@@ -23,7 +23,7 @@ _ADDRESS: Final = re.compile(
 ADDRESS_LIMIT: Final = 100
 
 #: What a client is told about a name that is not allowed.
-BAD_NAME: Final = f"a name must have 1 to {NAME_LIMIT} characters that can be seen"
+BAD_NAME: Final = f"a name must have 1 to {NAME_LIMIT} visible characters"
 
 #: Letters and symbols that are blank, but take up space: the empty Braille cell, the null notehead,
 #: and two blanks of Egyptian hieroglyphs.

@@ -147,7 +147,9 @@ class Moderation:
         if seconds:
             raise kicked(seconds)
         if id is None and self.seconds(DOOR):
-            raise Refused("door", "no newcomers are let in just now: try again later", FULL)
+            raise Refused(
+                "door", "this world lets no new players in at the moment: try again later", FULL
+            )
 
     def check_voice(self, id: int, owner: str) -> None:
         """Raise Refused if a player is muted; `owner` is "" if it has shown no key."""
@@ -294,7 +296,7 @@ def network(address: str) -> str:
 
 def kicked(seconds: int) -> Refused:
     """Return the refusal for a client whose player or address is kept out for `seconds` more."""
-    return Refused("kicked", f"an operator sent you away for {_minutes(seconds)}", POLICY)
+    return Refused("kicked", f"an operator removed you for {_minutes(seconds)}", POLICY)
 
 
 def _minutes(seconds: int) -> str:

@@ -25,7 +25,7 @@ WAITING = 200
 FAILS_FOR = 5000
 
 #: What a player is told if the store did not answer.
-UNAVAILABLE = "nothing can be taken or left just now: the server cannot reach its store"
+UNAVAILABLE = "you cannot take or leave things right now: the server cannot reach its store"
 
 #: The most hooks of games that may ask at a time. The others wait for their turn, and keep nobody
 #: else from asking.
@@ -104,10 +104,10 @@ class StoreClient:
         may wait."""
         asking = gevent.getcurrent()
         if asking is gevent.get_hub():
-            raise RuntimeError("nothing that the event loop calls may wait for the store")
+            raise RuntimeError("a callback of the event loop may not wait for the store")
         if asking in self._asking:
             # Many of these would wait for each other for ever.
-            raise RuntimeError("what is called within a step of the store may not wait for it")
+            raise RuntimeError("a function that the store calls may not wait for the store")
         with self._turns:
             store = self._begin()
             if store is None:

@@ -126,7 +126,7 @@ class Items:
             return self.queue, name_of(self.square(one))
         queue = self.records.get(type(one))
         if queue is None:
-            raise ValueError(f"{one!r} is of no kind of which the game has Records")
+            raise ValueError(f"{one!r}: the game has no Records of this class")
         return queue, group_of(one.id)
 
     def item(self, one: Thing | Record) -> tuple[str, Item]:
@@ -175,7 +175,7 @@ class Items:
     ) -> dict[str, Any]:
         made, number = values.pop(MADE, 0), self._fields.number(kind)
         if made > number:
-            raise Newer(f"a newer version of the game has put {id} there")
+            raise Newer(f"a newer version of the game put {id} there")
         return stored(kind, values, made < number)
 
     # What lies where.
@@ -236,17 +236,17 @@ class Items:
         # The game may keep its objects, and use them again.
         some = [copy.copy(thing) for thing in islice(things, MOST + 1)]
         if len(some) > MOST:
-            raise ValueError(f"{MOST} things at most are put somewhere at once")
+            raise ValueError(f"put at most {MOST} things at once")
         numbers = Counter[str]()
         for thing in some:
             kind = type(thing).__name__
             known = self._kinds.get(kind)
             if known is None or known.kind is not type(thing):
-                raise ValueError(f"{thing!r} is of no kind that the game has in its `things`")
+                raise ValueError(f"{thing!r}: the game's `things` do not list this class")
             if not left:
                 _check_put(thing)
             if cell not in (None, thing.cell):
-                raise ValueError(f"{thing!r} is to be planted in cell {cell}, and is in another")
+                raise ValueError(f"{thing!r} was planted for cell {cell}, but lies in another")
             if not thing.id:
                 name = f"{random.getrandbits(64):016x}"
                 if cell is not None:
@@ -254,7 +254,7 @@ class Items:
                 thing.id, thing.version = f"{kind}:{name}", self._loop.now()
                 numbers[kind] += 1
         if len({thing.id for thing in some}) < len(some):
-            raise ValueError("one thing cannot lie at two places")
+            raise ValueError("one thing cannot lie in two places")
         return some
 
     def _following(self, then: Iterable[Any]) -> list[Thing | Record]:
@@ -274,7 +274,7 @@ class Items:
         put others, but for records with ids that are there; count points; and put the items `also`.
         Return whether this was done. Raises ValueError."""
         if not one.id:
-            raise ValueError(f"{one!r} lies nowhere, so that nobody can take it")
+            raise ValueError(f"{one!r} does not lie anywhere, so nobody can take it")
         queue, group = self._place_of(one)
         following, points = self._following(then), list(scores)
 
@@ -323,7 +323,9 @@ class Items:
             after = how(before)
             fits = isinstance(after, Thing) and not after.after
             if not fits or (after.id, after.tile) != (before.id, before.tile) or after is before:
-                raise ValueError(f"{before!r} becomes what its again() returns, where it lies")
+                raise ValueError(
+                    f"change {before!r} into what its again() returns, on the same tile"
+                )
             changed.extend(self.checked([after], left=True))
             return self.item(changed[0])[1]
 
@@ -340,7 +342,9 @@ class Items:
         """Let things lie somewhere for an owner, or "" for none, one after the other, and add each
         that lies there to `left`. Raises Refused, and ValueError."""
         if any(isinstance(thing, Thing) and thing.id for thing in things):
-            raise ValueError("what lies somewhere already is taken first, and put in `then`")
+            raise ValueError(
+                "a thing that already lies somewhere must be taken first, and put in `then`"
+            )
         some, left = self.checked(things, left=True), [] if left is None else left
 
         def question(store: Store) -> None:
@@ -362,9 +366,11 @@ class Items:
         kind, square = type(thing), name_of(self.square(thing))
         if kind.per_owner is not None:
             if not owner:
-                raise Refused("key", "send a key first, by which it is known what is yours", None)
+                raise Refused(
+                    "key", "send a key first, so that the server can tell what is yours", None
+                )
             if not self._take_place(store, thing, owner, kind.per_owner):
-                raise Refused("most", f"you have {kind.per_owner} of these already", None)
+                raise Refused("most", f"you already have {kind.per_owner} of these", None)
         if kind.per_square is not None and not self._take_place(
             store, thing, square, kind.per_square
         ):
@@ -453,9 +459,11 @@ def _check_put(thing: Thing) -> None:
     """Raise ValueError if a thing cannot be planted, or cannot follow another one."""
     kind = type(thing)
     if kind.is_counted():
-        raise ValueError(f"{thing!r} is of a kind with limits: players leave and change it")
+        raise ValueError(
+            f"{thing!r}: only players can leave or change a thing with per_square or per_owner"
+        )
     if thing.id and kind.fields != kind.shown:
-        raise ValueError(f"{thing!r} has what it does not show: change() knows that")
+        raise ValueError(f"{thing!r} has hidden fields: use change(), which reads them")
 
 
 def _pack(values: Any) -> bytes:

@@ -96,7 +96,7 @@ class Records(Generic[_R]):
             if after is None or after is before:
                 return None
             if not isinstance(after, self.kind) or after.id != id:
-                raise ValueError(f"{after!r} cannot be the {self.kind.__name__} of {id!r}")
+                raise ValueError(f"{after!r} cannot replace the {self.kind.__name__} {id!r}")
             return self._item(after)
 
         return self._read(

@@ -127,6 +127,6 @@ def _check(kind: _Kind, versions: list[_Version]) -> None:
             before = Field(field.name, _TYPES[sort], low, high)
             if before.type is not field.type or field.low > low or field.high < high:
                 raise ValueError(
-                    f"of {kind.__name__} {field} now, and in the store {before}. Give the class a "
-                    "classmethod upgrade(cls, values), or the field another name"
+                    f"{kind.__name__}: {field} now, but in the store {before}. Give the class a "
+                    "classmethod upgrade(cls, values), or rename the field"
                 )

@@ -63,13 +63,13 @@ class _Fields:
         """Find the fields of a class. Raises ValueError, with a sentence for its author."""
         name = cls.__name__
         if len(name) > NAME_MOST:
-            raise ValueError(f"{name} is too long: a kind has a name of {NAME_MOST} characters")
+            raise ValueError(f"the name {name} is too long: use at most {NAME_MOST} characters")
         if cls.__base__ not in (Thing, Event, Record):
             raise ValueError(f"{name} must inherit from Thing, Event or Record itself")
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
         cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXT_MOST)
         if any(field.persist for field in cls.fields):
-            raise ValueError(f"{name} has a field with persist=True, which is for players only")
+            raise ValueError(f"a field of {name} is persist=True: only fields of players can be")
         cls.shown = tuple(field for field in cls.fields if field.name[0] != "_")
         cls.wordy = any(field.type is str for field in cls.shown)
         make: Any = namedtuple  # its fields are data
@@ -164,10 +164,12 @@ class Thing(_Fields):
         name = cls.__name__
         for most in (per_square, per_owner):
             if not (most is None or (type(most) is int and 1 <= most <= COUNT_MOST)):
-                limits = f"per_square and per_owner of {name} are from 1 to {COUNT_MOST}, or None"
-                raise ValueError(f"{limits}, and not {most!r}")
+                limits = f"per_square and per_owner of {name} must be 1 to {COUNT_MOST}, or None"
+                raise ValueError(f"{limits}, not {most!r}")
         if not isinstance(reach, int | float) or not 0 < reach <= REACH_MOST:
-            raise ValueError(f"the reach of {name} must be from above 0 to {REACH_MOST} tiles")
+            raise ValueError(
+                f"the reach of {name} must be more than 0 and at most {REACH_MOST} tiles"
+            )
         _check_lasts(name, lasts)
         cls._declare(_ALWAYS)
         cls.reach, cls.lasts = reach, lasts
@@ -200,7 +202,7 @@ class Thing(_Fields):
         """Return what this thing becomes: it lies on another tile, or the same one, `after` seconds
         later, with other values of some of its fields. Raises ValueError."""
         if not isinstance(after, int | float) or not 0 <= after <= 10**9:
-            raise ValueError(f"it cannot lie there again after {after!r} seconds")
+            raise ValueError(f"after must be 0 to {10**9} seconds, not {after!r}")
         following = type(self)(self.tile if tile is None else tile, **{**self.values, **values})
         following.id, following.version = self.id, self.version + 1
         following.places = self.places
@@ -231,7 +233,9 @@ class Record(_Fields):
         """Make a record with an id, 1 to 120 characters, and values of its fields; those left out
         get their lowest. What stands before a slash in the id is its group. Raises ValueError."""
         if not isinstance(id, str) or not 0 < len(id) <= RECORD_ID or not id.isprintable():
-            raise ValueError(f"a record has an id of 1 to {RECORD_ID} characters, and not {id!r}")
+            raise ValueError(
+                f"the id of a record must have 1 to {RECORD_ID} characters, not {id!r}"
+            )
         self.id = id
         #: Its bytes in the store, if it was read from there.
         self.body = b""
@@ -249,7 +253,7 @@ class Record(_Fields):
 def _check_lasts(name: str, lasts: Any) -> None:
     """Raise ValueError if a kind cannot last for this many seconds."""
     if not (lasts is None or (isinstance(lasts, int | float) and 1 <= lasts <= 10**9)):
-        raise ValueError(f"{name} must last a second or longer, or None: for ever")
+        raise ValueError(f"lasts of {name} must be 1 second or more, or None for ever")
 
 
 #: What an author meant by a field with a value of this type; and what a class takes in brackets.
@@ -265,8 +269,8 @@ def _check_plain(name: str, having: Mapping[str, Any]) -> None:
         if key in _IN_BRACKETS:
             raise ValueError(f"write {key} in brackets: class {name}(..., {key}={value!r})")
         raise ValueError(
-            f"{key} of {name} is {value!r}, which nothing can change and nobody is shown: "
-            f"write {key} = {_INSTEAD[type(value)]}; a constant has a name in CAPITALS"
+            f"{key} of {name} is {value!r}, which is not a field: write {key} = "
+            f"{_INSTEAD[type(value)]}, or give a constant a name in CAPITALS"
         )
 
 
@@ -282,10 +286,10 @@ def fields_of(
     for field in fields:
         hidden = field.name[0] == "_" and not hides
         if field.name in taken or hidden or len(field.name) > NAME_MOST:
-            raise ValueError(f"a field of {name} cannot have the name {field.name}")
+            raise ValueError(f"a field of {name} cannot be called {field.name}")
     if len(fields) > most or sum(f.high for f in fields if f.type is str) > text_most:
-        has = f"{most} fields at most, and {text_most} characters in all its texts"
-        raise ValueError(f"{name} is too large: it has {has}")
+        limit = f"at most {most} fields, and {text_most} characters in all its texts"
+        raise ValueError(f"{name} is too large: it may have {limit}")
     return tuple(fields)
 
 
@@ -294,7 +298,7 @@ def allowed(of: str, field: Field, value: Any) -> Any:
     # Others see it, as they see a chat text.
     shown = clean(value, field.high) if isinstance(value, str) and value else value
     if not field.allows(shown):
-        raise ValueError(f"{of}: {field}, and not {value!r}")
+        raise ValueError(f"{of}: {field}, not {value!r}")
     return shown
 
 
@@ -320,7 +324,7 @@ def stored(kind: type[_Fields], values: Mapping[str, Any], old: bool) -> dict[st
         if kind.__name__ not in _failed:
             _failed.add(kind.__name__)
             log.exception(
-                "upgrade of %s failed: what does not fit has the lowest value", kind.__name__
+                "upgrade of %s failed: values that do not fit become the lowest ones", kind.__name__
             )
         return fit
 
@@ -329,7 +333,7 @@ def check_tile(tile: Any) -> Tile:
     """Return a tile, (column, row). Raises ValueError if this is not one."""
     whole = isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]
     if not whole or not (-FAR < tile[0] < FAR and -FAR < tile[1] < FAR):
-        raise ValueError(f"a tile is two whole numbers within 2^31 of zero, and not {tile!r}")
+        raise ValueError(f"a tile must be two whole numbers within 2^31 of zero, not {tile!r}")
     return tile[0], tile[1]
 
 

@@ -110,7 +110,7 @@ class _Access:
         code = 403 if self._token is None else 401
         log_line("refused", how="admin", code=code, address=request.remote_addr)
         if self._token is None:
-            abort(_answer(code, "This is for this machine only: set ADMIN_TOKEN to open it."))
+            abort(_answer(code, "Only this machine may see this: set ADMIN_TOKEN to allow others."))
         answer = _answer(code, "Send the header Authorization: Bearer and the admin token.")
         answer.headers["WWW-Authenticate"] = "Bearer"
         abort(answer)
@@ -180,7 +180,7 @@ def _take_actions(
     def drain() -> Response:
         access.check_acting()
         if "minutes" in request.args:
-            abort(_answer(400, "A drain has no minutes: it ends with the server."))
+            abort(_answer(400, "A drain takes no minutes: it ends when the server is restarted."))
         if refused := server.drain(_turn().sleep):
             abort(_answer(409, refused))
         log.warning("admin: drain, by %s", _by())
@@ -214,7 +214,7 @@ def _take_actions(
 
     @pages.get("/admin/<action>")
     def not_posted(action: str) -> Response:
-        answer = _answer(405, "Use POST: curl -X POST.")
+        answer = _answer(405, "Send orders by POST: curl -X POST.")
         answer.headers["Allow"] = "POST"
         return answer
 
@@ -281,7 +281,7 @@ def _read(action: str) -> tuple[str, str, int]:
 
 def _owner(text: str) -> str:
     if not _OWNER.fullmatch(text) or not int(text, 16):
-        abort(_answer(400, "owner must be one of those that undo?square= lists."))
+        abort(_answer(400, "owner must be a key that undo?square= lists."))
     return text
 
 

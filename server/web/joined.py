@@ -46,7 +46,7 @@ class _Module:
         self._code = _EXPORT.sub("", _IMPORT.sub(self._imported, code))
         if strange := _LEFT.search(self._code):
             raise ValueError(
-                f"{path} cannot be joined to the others, since it has: {strange[0]} Write import "
+                f"{path} has a line that the server cannot join: {strange[0]} Write import "
                 "{ name } from './other.js' or import * as name from './other.js', and export "
                 "before const, function and class"
             )
@@ -79,12 +79,14 @@ def join_modules(sources: Mapping[str, str], main: str) -> str:
         path = needed.pop()
         if path not in modules:
             if path not in sources:
-                raise ValueError(f"the page's module {path} is imported, and is not there")
+                raise ValueError(f"the page imports {path}, which does not exist")
             modules[path] = _Module(path, sources[path])
             needed += modules[path].imports
     for module in modules.values():
         for path, names in module.imports.items():
             if missing := set(names) - set(modules[path].exports):
-                raise ValueError(f"{module.path} imports {missing} from {path}, which has no such")
+                raise ValueError(
+                    f"{module.path} imports {missing} from {path}, which does not export it"
+                )
     order = TopologicalSorter({path: modules[path].imports for path in modules}).static_order()
     return "const $modules = {};\n" + "".join(modules[path].function() for path in order)

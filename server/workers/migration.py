@@ -37,7 +37,7 @@ log = logging.getLogger("flatlands")
 TOO_OLD = 5000
 
 #: What a client is told, with the close code of a restart, if no worker takes it in.
-NOT_TAKEN = "the server was late; come back"
+NOT_TAKEN = "the server was too slow; reconnect"
 
 #: The ms between two looks at whether the squares of a player that was taken in are known, and the
 #: most ms that the player waits for them.

@@ -169,7 +169,7 @@ test('a key that was one too many from its address is sent again on its connecti
     }
     return net.socket.sent.filter(([kind]) => kind === P.KEY);
   };
-  const refuse = () => hear([P.ERROR, 'keys', 'many new people came from your address']);
+  const refuse = () => hear([P.ERROR, 'keys', 'many new players came from your address']);
   refuse();
   assert.deepEqual(wait(9), []);
   assert.deepEqual(wait(11), [[P.KEY, 'a secret']]);

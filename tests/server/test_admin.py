@@ -146,9 +146,9 @@ def test_every_metric_has_its_own_help_line_and_times_are_in_seconds(server):
         ("kick?id=9007199254740992", 400, "id must be a whole number"),
         ("kick?id=1&minutes=10081", 400, "minutes must be a whole number from 0 to 10080."),
         ("kick?id=1&minutes=x", 400, "minutes must be a whole number"),
-        ("kick?owner=17", 400, "owner must be one of those that undo?square= lists."),
-        ("mute?owner=0000000000000000", 400, "owner must be one of those that undo?square= lists."),
-        ("undo?square=0:0&owner=Anna", 400, "owner must be one of those that undo?square= lists."),
+        ("kick?owner=17", 400, "owner must be a key that undo?square= lists."),
+        ("mute?owner=0000000000000000", 400, "owner must be a key that undo?square= lists."),
+        ("undo?square=0:0&owner=Anna", 400, "owner must be a key that undo?square= lists."),
         ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
         ("notice", 400, "text must have 1 to 120 characters."),
         ("dance", 404, f"There are /admin/kick, {', '.join(OTHERS)}."),
@@ -158,7 +158,11 @@ def test_every_metric_has_its_own_help_line_and_times_are_in_seconds(server):
         ("clear?square=3:x", 400, "square must be a column and a row"),
         ("undo?square=0:0&to=3", 400, "to must be a column and a row"),
         ("undo?square=0:0&to=32:31", 400, "these are 1056 squares: name 1000 at most."),
-        ("drain?minutes=0", 400, "A drain has no minutes: it ends with the server.\n"),
+        (
+            "drain?minutes=0",
+            400,
+            "A drain takes no minutes: it ends when the server is restarted.\n",
+        ),
     ],
 )
 def test_a_wrong_action_is_refused_with_a_sentence(server, path, status, said):
@@ -179,7 +183,7 @@ def test_a_server_that_is_alone_is_not_drained(server):
 
 def test_only_a_post_moderates(server):
     answer = ask(server, "admin/close", token=ADMIN)
-    assert answer == (405, "Use POST: curl -X POST.\n")
+    assert answer == (405, "Send orders by POST: curl -X POST.\n")
     assert "door" not in ready(server)
 
 
@@ -187,7 +191,7 @@ def test_a_player_that_is_kicked_is_told_why_and_stays_out(server):
     anna = SocketClient(server.port).hello("Anna\u2019s 'x'")
     id, token = anna.model.id, [message[1] for message in anna.messages if message[0] == 17][-1]
     assert act(server, "kick", id=id) == {"action": "kick", "who": str(id), "seconds": 600}
-    assert anna.until_closed() == (1008, "an operator sent you away for 10 minutes")
+    assert anna.until_closed() == (1008, "an operator removed you for 10 minutes")
     assert [message[1] for message in anna.messages if message[0] == ERROR] == ["kicked"]
     assert said_hello(server, "Anna", token).until_closed()[0] == 1008
     end = f"address='127.0.0.1' node={stats(server)['node']}"
@@ -226,7 +230,7 @@ def test_actions_on_a_key_outlive_the_server(tmp_path):
         assert ben.until_closed()[0] == 1008
         assert said_key(server, "Ben", secret).until_closed() == (
             1008,
-            "an operator sent you away for 10 minutes",
+            "an operator removed you for 10 minutes",
         )
     with inside(**settings) as server:
         until(lambda: stats(server)["actions_in_force"] == 1)

@@ -317,7 +317,7 @@ def test_one_address_gets_only_a_share_of_the_places_for_watchers():
 
     school = [watch("192.0.2.1") for _ in range(51)]
     assert [client.connection.closed for client in school[:50]] == [None] * 50
-    assert school[50].connection.closed == (1013, "too many people are watching from your address")
+    assert school[50].connection.closed == (1013, "too many clients are watching from your address")
     assert harness.loop.stats["limited_spectators"] == 1
     assert watch("192.0.2.2").connection.open
     # A client that stops looking, plays or is gone makes room for another one.

@@ -64,13 +64,13 @@ def test_a_function_is_called_once_for_each_piece_in_use():
     asked.clear()
     assert not ground.blocked(3, 3) and asked == []
     for far in (2**24 + 1, -(2**30)):
-        with pytest.raises(ValueError, match="no ground so far away"):
+        with pytest.raises(ValueError, match="no ground so far out"):
             ground.piece(0, far)
 
 
 @pytest.mark.parametrize("values", [b"", bytes(4095), "x" * 4096, None, [0] * 4096])
 def test_a_wrong_first_piece_is_an_error_at_once_and_a_later_one_blocks_the_way(values, caplog):
-    with pytest.raises(ValueError, match="<lambda> returns 4096 bytes"):
+    with pytest.raises(ValueError, match="<lambda> must return 4096 bytes"):
         chunks(lambda *_: values)(1)
     ground = chunks(lambda _seed, *at: values if at != (0, 0) else bytes(PIECE**2))(1)
     assert not ground.blocked(63, 0) and ground.blocked(64, 0)

@@ -177,7 +177,7 @@ def named(name):
     [
         *((named(name), "name", protocol.POLICY) for name in ("\u202e", "x" * 21, "")),
         (named(7), "failed", protocol.FULL),
-        (raising(PlayerGone("Ada is not here any more")), "failed", protocol.FULL),
+        (raising(PlayerGone("Ada has left")), "failed", protocol.FULL),
         (raising(RuntimeError("it broke")), "failed", protocol.FULL),
         (raising(StoreUnavailable("it is far")), "store", protocol.FULL),
         *(

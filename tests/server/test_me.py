@@ -165,10 +165,10 @@ def test_a_later_pace_is_not_ended_by_the_end_of_an_earlier_one(race):
 def test_an_invalid_pace_is_refused(race, pace):
     harness, a, b = race
     me = known(harness, a)
-    with pytest.raises(ValueError, match="a pace is a number from 0.25 to 4"):
+    with pytest.raises(ValueError, match="a pace must be a number from 0.25 to 4"):
         me.pace(pace)
     for lasts in (0, -1, "long", float("nan")):
-        with pytest.raises(ValueError, match="cannot last for"):
+        with pytest.raises(ValueError, match="lasts must be more than 0"):
             me.pace(2, lasts=lasts)
 
 
@@ -237,7 +237,7 @@ def test_nobody_is_put_where_nobody_can_stand(race):
     me = known(harness, a)
     me._node.terrain.blocked = lambda column, row: (column, row) == (5, 5)
     for tile in ((5, 5), (2**31, 0), (1.5, 0), None):
-        with pytest.raises(ValueError, match="stand on|a tile is"):
+        with pytest.raises(ValueError, match="stand on|a tile must be"):
             me.teleport(tile)
 
 
@@ -338,15 +338,15 @@ def test_games_with_other_fields_are_incompatible():
 @pytest.mark.parametrize(
     ("base", "having", "says"),
     [
-        (Me, {"name": text(0, 9)}, "cannot have the name name"),
-        (Me, {"_team": number(0, 9)}, "cannot have the name _team"),
+        (Me, {"name": text(0, 9)}, "cannot be called name"),
+        (Me, {"_team": number(0, 9)}, "cannot be called _team"),
         (Me, {c * 20: number(0, 2**53 - 1, persist=True) for c in "abcdefgh"}, "keeps more than"),
-        (Event, {"team": number(0, 9, persist=True)}, "is for players only"),
-        (Me, {"it": False}, r"it of Wrong is False, .*: write it = flag\(\); a constant"),
-        (Thing, {"worth": 3, "MOST": 9}, r"write worth = number\(low, high\); a constant"),
+        (Event, {"team": number(0, 9, persist=True)}, "only fields of players"),
+        (Me, {"it": False}, r"it of Wrong is False, .*: write it = flag\(\), or give a constant"),
+        (Thing, {"worth": 3, "MOST": 9}, r"write worth = number\(low, high\), or give a constant"),
         (Thing, {"reach": 3}, r"write reach in brackets: class Wrong\(..., reach=3\)"),
-        (Me, {"motto": text(0, 41)}, "8 fields at most, and 40 characters in all its texts"),
-        (Me, {f"n{n}": number(0, 9) for n in range(9)}, "8 fields at most"),
+        (Me, {"motto": text(0, 41)}, "at most 8 fields, and 40 characters in all its texts"),
+        (Me, {f"n{n}": number(0, 9) for n in range(9)}, "at most 8 fields"),
         (Racer, {}, "must inherit from Me itself"),
     ],
 )

@@ -48,13 +48,13 @@ def give(harness, *action, host=0):
 def test_a_kicked_player_goes_at_once_and_its_token_is_no_use_until_the_time_is_over(two, host):
     harness, a, b = two
     give(harness, KICK, str(b.id), 120)
-    assert b.connection.closed == (1008, "an operator sent you away for 2 minutes")
+    assert b.connection.closed == (1008, "an operator removed you for 2 minutes")
     assert b.model.errors == ["kicked"] and b.session.error == "kicked"
     assert not a.sees(b) and b.id not in harness.hosts[1].node.residents.by_id
     assert a.connection.closed is None
     back = harness.client(harness.hosts[host]).hello("B", token=b.model.token)
     harness.run(500)
-    assert back.connection.closed == (1008, "an operator sent you away for 2 minutes")
+    assert back.connection.closed == (1008, "an operator removed you for 2 minutes")
     harness.run(120_000)
     again = harness.client(harness.hosts[host]).hello("B", token=b.model.token)
     harness.run(1000)
@@ -85,7 +85,7 @@ def test_a_kicked_player_that_comes_back_as_a_newcomer_with_its_key_is_sent_away
     # The action was given at one node, and the player's own node has told its key.
     harness.run(KNOWN)
     again = came_back(harness, host)
-    assert again.connection.closed == (1008, "an operator sent you away for 2 minutes")
+    assert again.connection.closed == (1008, "an operator removed you for 2 minutes")
     assert again.model.errors == ["kicked"]
     assert again.id not in harness.hosts[host].node.residents.by_id
     assert came_back(harness, host, secret="another-key-of-another").connection.closed is None

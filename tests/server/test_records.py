@@ -142,7 +142,7 @@ def test_forgetting_a_record_adds_others_in_the_same_step_or_none(world):
         ("ada/2", "there"),
         ("ada/3", ""),
     ]
-    with pytest.raises(ValueError, match="is of no kind of which the game has Records"):
+    with pytest.raises(ValueError, match="the game has no Records of this class"):
         game.lines.forget(old, [type("Odd", (Record,), {})("x")])
 
 
@@ -201,7 +201,7 @@ def test_a_thing_that_is_gone_adds_no_record():
     class Other(Record):
         pass
 
-    with pytest.raises(ValueError, match="Other.* is of no kind of which the game has Records"):
+    with pytest.raises(ValueError, match="Other.*: the game has no Records of this class"):
         me.take(prize, [Other("x")])
 
 
@@ -248,14 +248,14 @@ def test_a_name_that_an_operator_clears_is_cleared_in_records(world):
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Run(""), "a record has an id"),
-        (lambda: Run("x" * 121), "a record has an id"),
-        (lambda: Run("a\nb"), "a record has an id"),
+        (lambda: Run(""), "the id of a record must have"),
+        (lambda: Run("x" * 121), "the id of a record must have"),
+        (lambda: Run("a\nb"), "the id of a record must have"),
         (lambda: Run("a", ms=-1), "Run: ms"),
         (lambda: Run("a", far=1), "Run has no field far"),
         (lambda: Records(Thing), "write Records"),
-        (lambda: type("Short", (Record,), {}, lasts=0.5), "must last a second"),
-        (lambda: type("Bad", (Record,), {"id": number(0, 1)}), "cannot have the name id"),
+        (lambda: type("Short", (Record,), {}, lasts=0.5), "must be 1 second or more"),
+        (lambda: type("Bad", (Record,), {"id": number(0, 1)}), "cannot be called id"),
         (lambda: type("Bad", (Part,), {"things": [], "side": Records(Run)}), "records cannot"),
     ],
 )
@@ -269,7 +269,7 @@ def test_two_kinds_with_one_name_are_refused():
         things = [Prize]
         more = Records(type("Prize", (Record,), {}))
 
-    with pytest.raises(ValueError, match="two kinds in the store with the name Prize"):
+    with pytest.raises(ValueError, match="two classes called Prize in the store"):
         World(Twice)
 
 

@@ -98,7 +98,7 @@ def test_a_field_that_can_have_less_than_before_needs_an_upgrade(store, was, now
     schema.note(store, "shop", [kind(colour=was)])
     with pytest.raises(ValueError, match=said) as told:
         schema.note(store, "shop", [kind(colour=now)])
-    assert "of Apple colour" in str(told.value) and "classmethod upgrade" in str(told.value)
+    assert "Apple: colour" in str(told.value) and "classmethod upgrade" in str(told.value)
     # Nothing was noted: the old version is still known.
     assert schema.note(store, "shop", [kind(colour=was)]) == {"Apple": 0}
     upgrade = classmethod(lambda cls, values: values)
@@ -198,7 +198,7 @@ def test_a_worker_that_is_started_with_another_game_loses_nothing(kept):
     narrow = type("Game", (Engine,), {"ground": plain(), "things": [Apple]})
     harness, client = play(narrow, kept)
     assert not client.model.things.get((0, 0))
-    assert "Apple colour must be a text" in harness.node.store_client.trouble
+    assert "Apple: colour must be a text" in harness.node.store_client.trouble
     _last, again = play(old(), kept)
     assert again.model.things[0, 0][0][5:] == [5, "Ada"]
 
@@ -244,7 +244,7 @@ def test_parts_made_by_a_function_count_too(kept):
     assert client.model.things[0, 0][0][5:] == ["blue", 3]
     narrow, client = play(basket(number(0, 2)), kept)
     assert not client.model.things.get((0, 0))
-    assert "of Pear colour must be a whole number from 0 to 2" in narrow.node.store_client.trouble
+    assert "Pear: colour must be a whole number from 0 to 2" in narrow.node.store_client.trouble
 
 
 def test_an_upgrade_that_fails_harms_nobody(kept, caplog):
@@ -277,4 +277,4 @@ def test_a_game_that_would_lose_something_does_not_start(tmp_path, workers):
     path.write_text(GAME.format(field="text(0, 7)"))
     ended = run("--game", str(path), "--store", store, "--workers", workers, "--port", "0")
     assert ended.returncode == 2
-    assert "orchard.py has changed: of Apple colour must be a text" in ended.stderr
+    assert "orchard.py has changed: Apple: colour must be a text" in ended.stderr

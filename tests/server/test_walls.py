@@ -120,7 +120,7 @@ def test_a_newcomer_whose_place_is_all_built_over_is_put_beside_it():
 
 @pytest.mark.parametrize("wrong", [0, 256, True, "1"])
 def test_a_wrong_solid_is_refused_with_a_sentence(wrong):
-    with pytest.raises(ValueError, match="solid from 1 to 255 on, and not from"):
+    with pytest.raises(ValueError, match="solid must be 1 to 255, not"):
         Cells(solid=wrong)
 
 

@@ -77,7 +77,7 @@ def test_a_player_goes_on_at_the_other_server(servers, pair):
     id, token = b.model.id, b.model.token
     again = SocketClient(servers[0].port).hello("B", token=token)
     assert again.model.id == id
-    together((b, again), lambda: b.closed == (4001, "you went on playing somewhere else"))
+    together((b, again), lambda: b.closed == (4001, "you are playing somewhere else now"))
     again.walk(0, 1)
     together((a, again), lambda: a.model.players[id].ack == 1)
     again.close(1000)

@@ -569,7 +569,7 @@ def test_a_page_that_is_refused_or_sent_away_says_why_and_tries_again_where_that
         page, second = open_page(server.url), open_page(server.url)
         page.get_by_label("Your name").fill("\u3164\u2800")
         page.keyboard.press("Enter")
-        told = page.get_by_text("a name must have 1 to 20 characters that can be seen")
+        told = page.get_by_text("a name must have 1 to 20 visible characters")
         told.first.wait_for()
         enter(page, "Rude")
         # A player that is in the game stays there, under the name that was allowed.

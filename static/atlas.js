@@ -324,7 +324,7 @@ export function invitingLine({ people, computers, names, walked }, own) {
   const clockwork = computers === 0 ? '' : counted(computers, 'clockwork walker');
   const before = today === '' ? '' : `${today} walked here today.`;
   if (people > 0) {
-    const beside = clockwork === '' ? '' : `, beside ${clockwork}`;
+    const beside = clockwork === '' ? '' : `, besides ${clockwork}`;
     return `${counted(people, 'person is', 'people are')} walking now${beside}. ${before}`.trim();
   }
   if (clockwork === '') return before || 'Nobody is walking now: be the first.';

@@ -290,7 +290,7 @@ export class Client {
    * @param {import('./track.js').Intent} intent */
   go(intent, ago = 0) {
     const numbers = intent === null ? [] : 'goal' in intent ? intent.goal : intent.heading;
-    if (!numbers.every(Number.isFinite)) throw new TypeError(`where to? ${numbers}: write two numbers`);
+    if (!numbers.every(Number.isFinite)) throw new TypeError(`cannot go to ${numbers}: give two numbers`);
     if (!this.net.playing) return;
     this.goes = intent !== null;
     const t = Math.floor(this.clock.now() - ago), number = this.walk.follow(intent, t);

@@ -25,7 +25,7 @@ export function join({ canvas, tile = 28, keys = {}, tap = () => false, turns = 
   on.begun(() => line(game.walking === 'none' ? '' : HINT, false));
   on.error((code, sentence) => line(sentence, false));
   on.lost((why) => line(why ?? 'The connection is lost: trying again …', true));
-  on.ended((sentence) => line(sentence ?? 'You went on playing in another window.', true));
+  on.ended((sentence) => line(sentence ?? 'You are playing in another window.', true));
   let draw = /** @type {Draw} */ (/** @type {unknown} */ (null));
   if (canvas !== undefined) {
     draw = new Draw(game, canvas, tile);

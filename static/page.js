@@ -12,7 +12,7 @@ let fading = 0;
 
 /** Show a line for a while, or until the next one if it `stays`. */
 function show(text, stays = false) {
-  line.textContent = text === HINT ? `${HINT} Enter to talk.` : text;
+  line.textContent = text === HINT ? `${HINT} Press Enter to talk.` : text;
   clearTimeout(fading);
   if (!stays) fading = setTimeout(() => { line.textContent = ''; }, SHOWN_FOR);
 }

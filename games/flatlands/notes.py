@@ -65,6 +65,6 @@ def note(
     ValueError if `owner` is empty.
     """
     if not owner:
-        raise ValueError("who has no key has no book")
+        raise ValueError("a player without a key has no book")
     name = f"{kind} {once}" if once else f"{random.getrandbits(64):016x}"
     return Note(f"{owner[:MARK]}/{name}", kind=kind, at=at, who=who, n=n, x=x, y=y)

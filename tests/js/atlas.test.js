@@ -136,7 +136,7 @@ test('lines say how many players there are, and count computer players separatel
   const line = (people, computers, ...names) =>
     invitingLine({ ...totals, people, computers, names: names.slice(0, 3), walked: names.length }, 'Nora');
   assert.equal(line(23, 0), '23 people are walking now.');
-  assert.equal(line(3, 12, 'Mira', 'Ben'), '3 people are walking now, beside 12 clockwork walkers. '
+  assert.equal(line(3, 12, 'Mira', 'Ben'), '3 people are walking now, besides 12 clockwork walkers. '
     + 'Mira and Ben walked here today.');
   assert.equal(line(0, 0), 'Nobody is walking now: be the first.');
   assert.equal(line(0, 20), '20 clockwork walkers are out: be the first to join.');

@@ -146,7 +146,7 @@ test('what no server would accept is not sent', async () => {
   sent.length = 0;
   for (const text of ['x'.repeat(200), '\u200b', ' a\tb\u200b ']) game.say(text);
   assert.deepEqual(sends(P.SAY), [['x'.repeat(120)], ['a b']]);
-  for (const place of [[3, NaN], [3], [Infinity, 2]]) assert.throws(() => game.goTo(...place), /write two numbers/);
+  for (const place of [[3, NaN], [3], [Infinity, 2]]) assert.throws(() => game.goTo(...place), /give two numbers/);
 });
 
 test('a fault in a page is reported, and everything else that came is still there', async () => {
@@ -260,7 +260,7 @@ test('a page hears what happens to its connection, and a player that leaves is n
   assert.deepEqual(heard.filter(([what]) => what !== 'line'), [['quiet', true], ['lost', null], ['waiting', 400],
     ['ended', null], ['ended', 'that name is not allowed']]);
   assert.deepEqual(heard.filter(([what]) => what === 'line').map(([, text]) => text), [
-    'The connection is lost: trying again …', 'You went on playing in another window.', 'that name is not allowed']);
+    'The connection is lost: trying again …', 'You are playing in another window.', 'that name is not allowed']);
   identity.token = 'a token';
   game.leave();
   assert.deepEqual([game.id, game.me, identity.token], [0, null, null]);

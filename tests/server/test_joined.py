@@ -50,9 +50,21 @@ def test_a_comment_may_end_a_file_without_a_line_break():
     [
         ("list.js", "export class Other {}\nimport { tiny } from './far/maths.js';", "tiny"),
         ("list.js", "import { half } from './far/maths.js';", "cycle"),
-        ("list.js", "import { half } from './near/maths.js';", "the page imports near/maths.js, which"),
-        ("list.js", "export default class {}", "list.js has a line that the server cannot join.*export default class"),
-        ("list.js", "export let count = 0;", "list.js has a line that the server cannot join.*export let count"),
+        (
+            "list.js",
+            "import { half } from './near/maths.js';",
+            "the page imports near/maths.js, which",
+        ),
+        (
+            "list.js",
+            "export default class {}",
+            "list.js has a line that the server cannot join.*export default class",
+        ),
+        (
+            "list.js",
+            "export let count = 0;",
+            "list.js has a line that the server cannot join.*export let count",
+        ),
         ("list.js", "import './main.js';", "Write import { name } from './other.js'"),
     ],
 )

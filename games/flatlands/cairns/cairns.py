@@ -23,9 +23,9 @@ STONES_MOST = 40
 FAR = 2**40
 
 _REFUSED = {
-    "key": "send a key first, by which your cairns are known",
-    "most": f"you have {CAIRNS_MOST} cairns already: they crumble after a week",
-    "room": "there is a cairn close by already: add a stone to it, or walk on a little",
+    "key": "send a key first, so that the server can tell which cairns are yours",
+    "most": f"you already have {CAIRNS_MOST} cairns: each crumbles after a week",
+    "room": "there is already a cairn close by: add a stone to it, or walk on a little",
 }
 
 
@@ -43,9 +43,9 @@ class Cairn(Thing, reach=2.5, lasts=STANDS_FOR, per_square=1, per_owner=CAIRNS_M
         """Return the cairn with an owner's stone. Raises Refused."""
         mark = owner[:MARK]
         if mark in self._marks:
-            raise Refused("cairn", "one of its stones is yours already")
+            raise Refused("cairn", "you have already added a stone to it")
         if self.stones >= STONES_MOST:
-            raise Refused("cairn", "it is as high as it can be")
+            raise Refused("cairn", "it cannot get any higher")
         return self.again(stones=self.stones + 1, _marks=f"{self._marks} {mark}")
 
 
@@ -76,12 +76,12 @@ class Cairns(Part):
         for thing in self.things_in((column, row)):
             if isinstance(thing, Cairn):
                 if not me.near(thing.tile, thing.reach):
-                    raise Refused("far", "you do not stand close to it")
+                    raise Refused("far", "you are too far away from it")
                 changed = me.change(thing, lambda cairn: cairn.higher(me.owner))
                 if changed is not None:
                     self._tell_builder(me, changed)
                     return
-        raise Refused("missed", "the cairn is not there any more")
+        raise Refused("missed", "the cairn is gone")
 
     def _tell_builder(self, me: Me, cairn: Cairn) -> None:
         """Note in the builder's book that a player has added a stone."""

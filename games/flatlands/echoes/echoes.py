@@ -40,7 +40,7 @@ FAR: Final = 2**25
 #: ms of a day: the book gets one line a day for a course that was won, and for one that was lost.
 DAY: Final = 24 * 3600 * 1000
 
-_NO_KEY: Final = "send a key first, by which your echoes are known"
+_NO_KEY: Final = "send a key first, so that the server can tell which echoes are yours"
 
 
 class Echo(Record, lasts=LASTS):
@@ -166,7 +166,7 @@ class Echoes(Part):
         time in ms at which the recording began. Raises Refused."""
         way = me.recorded()
         if not way:
-            raise Refused("race", "the race is off: the server did not see all of your way")
+            raise Refused("race", "the race is off: the server did not see your whole run")
         run = None
         # Looking for a signpost takes a moment.
         if self._posts.may_end(cell, side, me.tile):
@@ -176,7 +176,7 @@ class Echoes(Part):
             start, goal = map(middle_of, course)
             run = between(way, start, goal)
         if run is None:
-            raise Refused("far", "you have not come there yet", None)
+            raise Refused("far", "you have not arrived there yet", None)
         if run[-1][0] - run[0][0] > LONGEST:
             raise Refused("race", f"a race counts only if you arrive within {LONGEST // 1000} s")
         return run, start, self.now() - way[-1][0]

@@ -124,19 +124,19 @@ class Relay(Part):
         if its carrier has jumped, and so it goes out.
         """
         if not me.owner:
-            raise Refused("ember", "send a key first, by which your hands are known")
+            raise Refused("ember", "send a key first, so that the server can tell who you are")
         at = self._beside(me, carrier) if carrier else me.tile
         if at is None or not (carrier or self._is_at_fire(me)):
-            raise Refused("far", "you are not close to it")
+            raise Refused("far", "you are too far away from it")
 
         def how(found: Ember | None) -> Ember:
             now, ember = self.now(), found or Ember(EMBER_ID)
             left = ember.left(now)
             if carrier != (ember.carrier if left > 0 else 0):
-                raise Refused("missed", "somebody else has the ember, or nobody")
+                raise Refused("missed", "the ember is no longer there")
             # Its carrier is the same player under another key, too.
             if carrier == me.id or (me.owner[:MARK] in ember.marks and left > -BURNS):
-                raise Refused("ember", "you had the ember just now: it is somebody else's turn")
+                raise Refused("ember", "you have just had the ember: it is somebody else's turn")
             return ember.passed(me, now)
 
         if carrier and (ember := self.embers.read(EMBER_ID)) and ember.carrier == carrier:
@@ -152,13 +152,13 @@ class Relay(Part):
         """
         tile = self._landmark(me)
         if tile is None:
-            raise Refused("far", "you are not close to a landmark")
+            raise Refused("far", "you are too far away from a landmark")
         ember, now = self.embers.read(EMBER_ID), self.now()
         if ember is None or ember.carrier != me.id or ember.left(now) <= 0:
-            raise Refused("missed", "you have no ember")
+            raise Refused("missed", "you are not carrying the ember")
         if known := self._fires(tile):
             me.send("fires", list(map(_row, known)))
-            raise Refused("missed", "this landmark burns already")
+            raise Refused("missed", "this landmark is already burning")
         self._check_walk(ember, me.tile)
         (x, y), id = tile, f"{FIRE_GROUP}/{tile[0]}:{tile[1]} {now}"
         names = {name: getattr(ember, name) for name in _NAMES}
@@ -171,7 +171,7 @@ class Relay(Part):
             for mark, who in zip(ember.marks.split(), whos, strict=True)
         ]
         if not self.embers.forget(ember, [fire, *lines]):
-            raise Refused("missed", "somebody else has the ember by now")
+            raise Refused("missed", "somebody else has taken the ember")
         self.broadcast("ember", 0, ember.until, "")
         self.broadcast("fires", [_row(fire)])
 
@@ -183,7 +183,7 @@ class Relay(Part):
         if self.embers.forget(ember, [ember.again(until=now)]):
             self.broadcast("ember", 0, ember.until, "")
         # Pages tell their players of this one.
-        raise Refused("ember", "the ember has gone out: it must be carried all the way")
+        raise Refused("ember", "the ember has gone out: carry it all the way on foot")
 
     def _beside(self, me: Me, player: int) -> Tile | None:
         """Return the tile of another player, or None if a player does not touch it."""

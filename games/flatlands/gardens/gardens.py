@@ -101,17 +101,19 @@ class Gardens(Part):
         """Plant something on a tile near a player, and tell it where, and how many gems it has
         left. Raises Refused."""
         if not me.owner:
-            raise Refused("garden", "send a key first, by which your gems are known")
+            raise Refused(
+                "garden", "send a key first, so that the server can tell which gems are yours"
+            )
         tile = column, row
         if not me.near(tile, REACH):
-            raise Refused("far", "you are not close enough to plant there", None)
+            raise Refused("far", "you are too far away to plant there", None)
         self._check(tile)
         mine = Claim(f"{column} {row}", owner=me.owner)
         claim = self.claims.change(mine.id, lambda there: mine if there is None else None)
         if claim is not None and claim.owner != me.owner:
-            raise Refused("garden", "somebody else is planting there just now")
+            raise Refused("garden", "somebody else is planting there right now")
         if self.plants.read(tile):
-            raise Refused("garden", "something grows there already")
+            raise Refused("garden", "something already grows there")
         found = me.rank(BOARD).n
         purse = self._pay(me.owner, f"{kind} {column} {row}", found)
         try:
@@ -136,7 +138,7 @@ class Gardens(Part):
             if purse.last == what:
                 return None
             if purse.planted >= found:
-                raise Refused("garden", "it takes a gem, and you have none left: find one")
+                raise Refused("garden", "planting costs a gem, and you have none left: find one")
             return purse.again(planted=purse.planted + 1, last=what)
 
         purse = self.purses.change(owner, pay)
@@ -148,17 +150,17 @@ class Gardens(Part):
         column, row = tile
         kind, _, _, path = self.node.terrain.tile(column, row)
         if column * column + row * row < CLEARING**2:
-            raise Refused("garden", "the plaza stays as it is: walk on a little")
+            raise Refused("garden", "you cannot plant on the plaza: walk on a little")
         if kind not in SOIL or path < FROM_PATH:
             raise Refused("garden", "nothing grows there: plant on a meadow, on sand or in a wood")
         mark = self._landmarks.of(column // PART, row // PART)
         if mark is not None and max(abs(mark[0] - column), abs(mark[1] - row)) <= FROM_LANDMARK:
-            raise Refused("garden", "the ground of a landmark stays free")
+            raise Refused("garden", "you cannot plant so close to a landmark")
         near = range(-FROM_THINGS, FROM_THINGS + 1)
         tiles = {(column + x, row + y) for x in near for y in near}
         squares = {(x // self.side, y // self.side) for x, y in tiles}
         if any(thing.tile in tiles for square in squares for thing in self.things_in(square)):
-            raise Refused("garden", "something lies there already")
+            raise Refused("garden", "something already lies there")
 
     @every(LOOK_SECONDS, each=True)
     def visit(self, players: Present) -> None:

@@ -42,15 +42,15 @@ class Finders(Part):
         no key.
         """
         if not me.owner:
-            raise Refused("landmark", "send a key first, by which you are known")
+            raise Refused("landmark", "send a key first, so that the server can tell who you are")
         # No landmark is near the border of its part. Looking for one takes a moment.
         if (me.tile[0] // PART, me.tile[1] // PART) != (column, row):
             raise Refused("far", "you are not in that part of the world")
         tile = self._landmarks.of(column, row)
         if tile is None:
-            raise Refused("landmark", "there is no landmark")
+            raise Refused("landmark", "there is no landmark there")
         if not me.near(tile, REACH):
-            raise Refused("far", "you do not stand close to it", None)
+            raise Refused("far", "you are too far away from it", None)
         name, mark = f"{column}:{row}", bytes.fromhex(me.owner)[:MARK]
         try:
             place, of, new = self.node.store_client.wait(

@@ -189,7 +189,7 @@ export class Session {
     const { hud, client: { identity } } = this;
     this.state.goal = null;
     if (sentence === null) {
-      hud.banner('You went on playing in another window.', 'info',
+      hud.banner('You are playing in another window.', 'info',
         { label: 'Play here', onClick: () => this.start(identity.name, identity.look) });
     } else {
       this.#left();
@@ -209,7 +209,7 @@ export class Session {
   }
 
   #hosted([, name, here]) {
-    const gone = `${name} is not here any more. You are where you were invited.`;
+    const gone = `${name} has left. You are where they invited you.`;
     if (!here) this.hud.hint(gone);
     else {
       this.hud.hint(`Here you are, beside ${name}. Press 1 to wave.`,
@@ -226,7 +226,7 @@ export class Session {
         'warn');
     } else if (!(client.ground instanceof Terrain)) {
       hud.banner('The land has changed since this page was loaded.', 'warn',
-        { label: 'Load it again', onClick: () => location.reload() });
+        { label: 'Reload', onClick: () => location.reload() });
     } else hud.banner(null);
   }
 }

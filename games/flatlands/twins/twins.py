@@ -65,7 +65,7 @@ FROM_LANDMARK_TILES = 12
 APART_TILES = 10
 
 #: What a player is told if only its own person is on the other stone.
-ALONE = "it opens for two persons, and the one on the other stone is you again"
+ALONE = "it takes two people to open: both stones have you on them"
 
 
 class Twin(Thing, reach=AT_TILES, lasts=24 * 3600):

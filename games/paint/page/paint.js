@@ -21,7 +21,7 @@ const game = join({
 
 let fading = 0;
 game.on.line((text, stays) => {
-  part('#line').textContent = text === HINT ? `${HINT} Space, or a touch of yourself, spills.` : text;
+  part('#line').textContent = text === HINT ? `${HINT} Press Space, or tap your player, to spill paint.` : text;
   clearTimeout(fading);
   if (!stays) fading = setTimeout(() => { part('#line').textContent = ''; }, SHOWN_FOR);
 });

@@ -22,7 +22,7 @@ game.on.line((text) => {
 });
 game.on.event('Fell', (player, { colour }) => {
   const other = game.players.find(({ id }) => colourOf(id) === colour)?.name ?? 'another snake';
-  if (player?.own) line.textContent = `You ran into ${other}. Space, or a touch of the button: again.`;
+  if (player?.own) line.textContent = `You ran into ${other}. Press Space, or the button, to play again.`;
   else if (player && !game.me?.values.fallen) line.textContent = `${player.name} ran into ${other}.`;
 });
 game.on.message('board', (rows) => part('#board').replaceChildren(...rows.map(([name, eaten]) => {

@@ -52,8 +52,8 @@ export function install({ client, state, view, minimap, map, hud, session, contr
     const { read } = cairns;
     hud.focusWorld();
     if (read === null) return;
-    events.emit('mute', read.thing.values.player, true);
-    hud.toast(`You will see nothing more that ${read.thing.values.name} leaves or says.`);
+    events.mute(read.thing.values.player, true);
+    hud.toast(`${read.thing.values.name} is muted.`);
   }
 
   /** Show the card of the cairn that is read. */

@@ -18,7 +18,7 @@ export function install({ state, view, hud, session, controls, events, sound }) 
   const races = new Races(state, session, hud, sound, echoes, note);
   hud.note(40, note.root);
   hud.deed({ letter: 'r', sign: 'race', label: 'Race', lasts: true, at: 40, act: () => races.next(),
-    help: 'at a signpost: to the next one, against the echo of who was fastest' });
+    help: 'from a signpost to the next one, against the fastest player’s echo' });
   view.flat.add(10, (ctx, _, screen) => drawCourses(ctx, echoes, screen));
   view.lights.add(10, (ctx, _, screen, lit) => drawRings(ctx, echoes, screen, RINGS_LIT * lit));
   state.coursesOf = (post) => state.landmarks.courses(post);

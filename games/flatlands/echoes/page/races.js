@@ -56,7 +56,7 @@ export class Races {
    * @param {number} now  performance time, ms */
   look(now) {
     const { state, note } = this, race = this.echoes.own();
-    if (this.race?.over) this.#off('The race is off: the minute is up.');
+    if (this.race?.over) this.#off('The race is off: your time is up.');
     this.race = race;
     this.#read(state.sign, now);
     if (state.sign !== null) {
@@ -112,7 +112,7 @@ export class Races {
     const another = !begun && sign !== null && sign.courses.length > 1;
     const clock = (begun ? ((ended ? endedAt : now) - begunAt) / 1000 : 0).toFixed(1);
     const text = ended ? `${course.name}!` : begun ? `To ${to}` : `Go! To ${to}`;
-    note.show({ clock, text, button: another ? 'Another way' : '', stop: true });
+    note.show({ clock, text, button: another ? 'Another route' : '', stop: true });
     if (!ended || now < this.toldAt + TELL_EVERY) return;
     this.toldAt = now;
     this.#tell();

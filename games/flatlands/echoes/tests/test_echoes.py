@@ -288,7 +288,7 @@ def test_nobody_arrives_before_its_tracks_do_or_wins_a_race_it_has_not_begun():
     set_out(world, ada)
     for _ in range(3):
         world.run(4)
-        assert arrive(ada) is None and ada.errors()[-1] == "you have not come there yet"
+        assert arrive(ada) is None and ada.errors()[-1] == "you have not arrived there yet"
     world.run(8)
     # The player has run this course, and no other.
     for course in (EAST, (-1, 0, 1), (0, 0, 0), (0, 0, 1), (0, 0, 3), (5, 5, 0)):
@@ -345,7 +345,10 @@ def test_a_player_without_a_key_holds_nothing():
     resident(world, nobody).owner = ""
     nobody.do("race", *WEST)
     nobody.do("arrive", *WEST)
-    assert nobody.errors() == ["send a key first, by which your echoes are known"] * 2
+    assert (
+        nobody.errors()
+        == ["send a key first, so that the server can tell which echoes are yours"] * 2
+    )
     assert holders(nobody) == {} and nobody.playing
 
 
@@ -354,7 +357,7 @@ def test_forged_courses_are_refused_and_harm_nobody():
     ada = join(world, "Ada")
     for course in ((2**25, -(2**25), 3), (0, 0, 3), (2**24, 2**24, 0)):
         ada.do("race", *course)
-        assert arrive(ada, course) is None and ada.errors()[-1] == "you have not come there yet"
+        assert arrive(ada, course) is None and ada.errors()[-1] == "you have not arrived there yet"
         world.run(2)
     # No course leads to the plaza from the north.
     assert arrive(ada, (0, -1, 1)) is None and ada.errors()[-1].startswith("no path leads")

@@ -35,7 +35,7 @@ export function install({ client, state, view, minimap, map, hud, session, event
   map.sights.add(10, () => ember.goal && placeOf(ember.goal.mark));
   hud.note(10, note.root);
   hud.tools.help.texts.add(20, 'A fire burns on the plaza. Walk into it, and carry its ember to a dark landmark, which then '
-    + 'burns for a day. In one hand it soon goes out: whoever touches you takes it, and it burns afresh.');
+    + 'burns for a day. It soon goes out if you keep it: whoever touches you takes it, and it burns afresh.');
   state.burns = (mark) => ember.fires.has(keyOf(mark));
   state.steps.add(1, () => {
     const now = state.clock.now(state.now);

@@ -120,7 +120,7 @@ export class Relay {
     this.before = id;
     if (id === ownId) this.had = this.#fireWithin(INTO);
     if (carried !== null && id === ownId) {
-      hud.toast(`You have the ember! It burns for ${BURNS / 1000} s in one hand.`);
+      hud.toast(`You have the ember! It burns for ${BURNS / 1000} s unless somebody takes it.`);
       this.#lead();
     } else if (carried !== null && before === ownId) hud.toast(`${carried.name} took the ember from you.`);
     else if (before === ownId && ember.id === ownId) hud.toast('The ember has burnt out. You can take a new one from a fire.');

@@ -95,7 +95,7 @@ def test_a_relay_of_two_on_two_nodes_lights_a_landmark_and_their_books_note_it(w
     assert take(world, bob, ada.id) == "" and carrier(world, 1) == bob.id
     assert [player.message("ember")[2] for player in (ada, bob, far)] == ["Bob"] * 3
     carry(world, bob)
-    assert light(world, far) == "you have no ember" and light(world, bob) == ""
+    assert light(world, far) == "you are not carrying the ember" and light(world, bob) == ""
     for player in (ada, bob, far):
         [[[x, y, until, names]]] = player.message("fires")
         assert (x, y) == TILE and names == ["Ada", "Bob"]
@@ -127,11 +127,11 @@ def test_it_goes_out_where_its_carrier_has_jumped(world, how, then):
     world.run(2)
     assert dist(ada.tile, FOOT) < 3 and carrier(world, 1) == ada.id
     refused = light(world, ada) if then == "lights" else take(world, bob, ada.id)
-    assert refused == "the ember has gone out: it must be carried all the way"
+    assert refused == "the ember has gone out: carry it all the way on foot"
     told = [more for one in (ada, bob) for what, _, more in one.heard if what == "error"]
     assert told[-1][0] == "ember", "pages show it"
     assert carrier(world, 1) == 0 == bob.message("ember")[0] and not read(world, 1)[1]
-    assert light(world, ada) == "you have no ember"
+    assert light(world, ada) == "you are not carrying the ember"
     put(world, ada, HEARTH), put(world, bob, HEARTH)
     assert "somebody else's turn" in take(world, ada) and take(world, bob) == ""
     assert bob.message("ember")[0] == carrier(world, 1) == bob.id
@@ -144,7 +144,7 @@ def test_of_two_players_that_reach_for_the_ember_one_gets_it(world):
     ada.do("take", 0), bob.do("take", 0)
     world.run(1)
     assert carrier(world) == ada.id
-    assert (ada.errors(), bob.errors()) == ([], ["somebody else has the ember, or nobody"])
+    assert (ada.errors(), bob.errors()) == ([], ["the ember is no longer there"])
     # A player that asks Ada for it does not get it from Bob, who was faster.
     bob.do("take", ada.id), cid.do("take", ada.id)
     world.run(1)
@@ -164,7 +164,7 @@ def test_it_burns_out_and_the_fires_give_it_to_all_but_those_that_just_had_it(wo
     assert names_of(read(world)[0]) == ["Bob"], "what has burnt out is no relay"
     world.run(SECONDS)
     put(world, bob, FOOT)
-    assert light(world, bob) == "you have no ember"
+    assert light(world, bob) == "you are not carrying the ember"
     put(world, bob, BESIDE)
     world.run(SECONDS)
     assert take(world, bob) == "" and carrier(world) == bob.id
@@ -186,11 +186,11 @@ def test_none_of_its_last_hands_gets_it_again_even_in_another_window(world):
 
 def test_a_player_that_is_not_there_or_lies_gets_nothing(world):
     ada, bob = two(world, (HEARTH[0] + 4, HEARTH[1]))
-    assert take(world, bob) == "you are not close to it"
+    assert take(world, bob) == "you are too far away from it"
     take(world, ada)
     for id in (ada.id, bob.id, 1, 2**50):
         assert take(world, bob, id)
-    assert light(world, ada) == "you are not close to a landmark"
+    assert light(world, ada) == "you are too far away from a landmark"
     bare = world.join("Bare", 0, at=HEARTH)
     resident(world, bare).owner = ""
     assert "send a key first" in take(world, bare, ada.id)
@@ -199,11 +199,11 @@ def test_a_player_that_is_not_there_or_lies_gets_nothing(world):
 
 def test_a_landmark_burns_for_a_day_gives_embers_and_is_lit_once(world):
     ada, bob = two(world, FOOT)
-    assert take(world, bob) == "you are not close to it", "it is dark"
+    assert take(world, bob) == "you are too far away from it", "it is dark"
     take(world, ada)
     carry(world, ada)
     assert light(world, ada) == ""
-    assert take(world, bob) == "" and light(world, bob) == "this landmark burns already"
+    assert take(world, bob) == "" and light(world, bob) == "this landmark is already burning"
     assert carrier(world) == bob.id, "it is not lost by that"
     ada.leave(), bob.leave()
     world._harness.clock.time += DAY * 1000 - 30_000

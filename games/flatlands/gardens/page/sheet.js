@@ -26,8 +26,8 @@ export class GardenSheet {
    * @param {number | null} gems */
   tell(gems) {
     for (const button of this.buttons) button.disabled = gems === null || gems < 1;
-    this.left.textContent = gems === null ? 'A gem for each.'
-      : gems < 1 ? 'Each takes a gem: find one first. They lie beside the paths.'
+    this.left.textContent = gems === null ? 'Each costs a gem.'
+      : gems < 1 ? 'Each costs a gem: find one first. They lie beside the paths.'
         : `You have ${gems} ${gems === 1 ? 'gem' : 'gems'} to plant, on the tile in front of you.`;
   }
 }

@@ -169,7 +169,7 @@ def test_a_layer_that_is_full_of_paths_harms_nobody(world, monkeypatch):
 
 def test_each_gem_plants_one_thing_and_everybody_sees_it(world, two):
     ada, bob = two
-    assert sow(world, ada, 1) == "it takes a gem, and you have none left: find one"
+    assert sow(world, ada, 1) == "planting costs a gem, and you have none left: find one"
     give(world, ada, 2)
     assert purse(world, ada) == 2
     assert sow(world, ada, 1, 2) == "" and ada.message("sown") == [2, *east(1), 1]
@@ -178,7 +178,7 @@ def test_each_gem_plants_one_thing_and_everybody_sees_it(world, two):
     assert "you have none left" in sow(world, ada, 2)
     assert purse(world, ada) == purse(world, bob) == 0
     world.run(60)
-    assert sow(world, bob, 1, 3) == "something grows there already"
+    assert sow(world, bob, 1, 3) == "something already grows there"
     # The book has a line for each garden and day.
     assert noted(world, ada) == [("plant", "", 2, *east(1))]
     world.check()
@@ -200,18 +200,18 @@ def test_a_player_that_has_planted_all_it_may_keeps_its_gems(world, monkeypatch)
 def test_nothing_is_planted_where_it_would_be_in_the_way(world):
     ada = world.join("Ada", 0, at=MEADOW)
     give(world, ada, 9)
-    assert sow(world, ada, 4) == "you are not close enough to plant there"
-    assert ask(world, ada, "sow", 1, -(2**30), 2**30) == "you are not close enough to plant there"
+    assert sow(world, ada, 4) == "you are too far away to plant there"
+    assert ask(world, ada, "sow", 1, -(2**30), 2**30) == "you are too far away to plant there"
     far = [(x, y) for y in range(-60, 60) for x in range(-60, 60) if x * x + y * y > 400]
     path = next(tile for tile in far if TERRAIN.kind(*tile) == PATH)
     soil = (tile for tile in far if TERRAIN.kind(*tile) in SOIL)
     beside = next(tile for tile in soil if TERRAIN.tile(*tile)[3] < FROM_PATH)
     mark = Landmarks(TERRAIN).of(0, 0)
     refusals = {
-        (8, 0): "the plaza stays as it is: walk on a little",
+        (8, 0): "you cannot plant on the plaza: walk on a little",
         path: "nothing grows there: plant on a meadow, on sand or in a wood",
         beside: "nothing grows there: plant on a meadow, on sand or in a wood",
-        (mark[0] + 2, mark[1]): "the ground of a landmark stays free",
+        (mark[0] + 2, mark[1]): "you cannot plant so close to a landmark",
     }
     for tile, why in refusals.items():
         put(world, ada, tile)
@@ -220,7 +220,7 @@ def test_nothing_is_planted_where_it_would_be_in_the_way(world):
     border = -MEADOW[0] % world.game(0).side
     put(world, ada, east(border - 1))
     assert ask(world, ada, "build", "here") == ""
-    assert sow(world, ada, border) == "something lies there already"
+    assert sow(world, ada, border) == "something already lies there"
     assert sow(world, ada, border + 1) == ""
     assert purse(world, ada) == 8
 
@@ -253,9 +253,9 @@ def test_a_gem_that_was_paid_when_the_node_died_is_planted_on_the_next_request(
     ada.back(1)
     world.run(5)
     assert purse(world, ada) == 0 and grows(world, 1) == {0}
-    assert sow(world, ada, 1, 2) == "it takes a gem, and you have none left: find one"
+    assert sow(world, ada, 1, 2) == "planting costs a gem, and you have none left: find one"
     assert sow(world, ada, 1, 3) == "" and grows(world, 1) == {3}
-    assert sow(world, ada, 0, 3) == "it takes a gem, and you have none left: find one"
+    assert sow(world, ada, 0, 3) == "planting costs a gem, and you have none left: find one"
     world.check()
 
 
@@ -299,7 +299,7 @@ def test_a_player_from_afar_plants_nothing_over_what_its_node_does_not_know_yet(
     monkeypatch.setattr(part(world, Gardens, 1).plants.layer, "loaded", lambda *_: None)
     put(world, bob, MEADOW)
     assert grows(world, 1) == {0}
-    assert sow(world, bob, 1, 3) == "something grows there already"
+    assert sow(world, bob, 1, 3) == "something already grows there"
     put(world, ada, east(3))
     assert ada.cell("Gardens.plants", *east(1)) == 2
     assert purse(world, bob) == 1
@@ -312,7 +312,7 @@ def test_a_person_that_plays_twice_plants_a_gem_once(world, two):
     ada.do("sow", 1, *east(1)), twin.do("sow", 2, *east(3))
     world.run(1)
     assert sorted(map(str, ada.errors() + twin.errors())) == [
-        "it takes a gem, and you have none left: find one"
+        "planting costs a gem, and you have none left: find one"
     ]
     assert sorted([*grows(world, 1), *grows(world, 3)]) in ([0, 1], [0, 2])
 

@@ -11,9 +11,9 @@ const BY_KEYS = [['Arrows', 'walk'],
 // The first of each is the name of an icon, if it is one of a button.
 const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep walking'],
   ['', 'Touch a walker', 'follow them; touch again to mute them'],
-  ['', 'Touch an arrow', 'follow the player, or walk to the place, that it points to'],
+  ['', 'Touch an arrow', 'follow the player it points to, or walk to the place'],
   ['chat', 'Talk', 'say something, or read what was said']];
-const FORGETS = 'This server forgets what was found and left here when it restarts, which is once a day at least.';
+const FORGETS = 'This server restarts at least once a day, and then forgets what was found and left here.';
 
 const lower = (text) => text.charAt(0).toLowerCase() + text.slice(1);
 

@@ -3,9 +3,9 @@
 import { BORDERS } from '../borders.js';
 import { element } from './element.js';
 
-const SQUARES = [['held', 'held square', 'you receive its channel'],
+const SQUARES = [['held', 'subscribed', 'you receive this square’s channel'],
   ['flash', 'flash', 'a message has just arrived'],
-  ['dropped', 'dropped', 'this square was just let go']];
+  ['dropped', 'dropped', 'you no longer receive it']];
 const SVG = 'http://www.w3.org/2000/svg';
 const WIDE = 30, HIGH = 4;                // css px of a line
 

@@ -57,7 +57,7 @@ export class NearDialog {
     };
     this.list.replaceChildren(...walkers.map(row));
     this.places.replaceChildren(...places.map(row));
-    this.nobody.textContent = this.text === '' ? 'Nobody is in sight.' : 'No name has these letters.';
+    this.nobody.textContent = this.text === '' ? 'Nobody is in sight.' : 'No name contains these letters.';
     show(walkers.length > 0, this.list);
     show(walkers.length === 0, this.nobody);
   }

@@ -32,7 +32,7 @@ export class Readings {
     const x = Math.floor(position.x), y = Math.floor(position.y);
     write(values.Place, `${signed(x)}, ${signed(y)} · square ${signed(col)}, ${signed(row)}`);
     write(values.Ping, ping === null ? '–' : Math.round(ping) + ' ms');
-    write(values.Channels, `${held} held · ${Math.round(messages)} msg/s · ${sizeOf(bytes)}/s`);
+    write(values.Channels, `${held} squares · ${Math.round(messages)} msg/s · ${sizeOf(bytes)}/s`);
   }
 }
 

@@ -38,7 +38,7 @@ export class YouDialog {
     this.field.value = name;
     this.looks.look = look;
     this.warning.textContent = '';
-    this.anew.textContent = 'Start anew …';
+    this.anew.textContent = 'Start over …';
     show(true, this.anew);
   }
 
@@ -52,8 +52,8 @@ export class YouDialog {
   }
 
   #warn() {
-    this.warning.textContent = 'This browser then forgets who you are: your name, your place and '
-      + 'what you have found. There is no way back.';
-    this.anew.textContent = 'Yes, start anew';
+    this.warning.textContent = 'This browser will forget who you are: your name, your place and '
+      + 'what you have found. You cannot undo this.';
+    this.anew.textContent = 'Yes, start over';
   }
 }

@@ -132,7 +132,7 @@ def test_a_server_on_heroku_without_redis_says_what_it_forgets(tmp_path, play):
             page = play("Anna", url=server.url, cut_off=True)
             use_tool(page, "Help")
             page.get_by_role("dialog", name="Help").wait_for()
-            assert page.get_by_text("This server forgets").is_visible() == forgets
+            assert page.get_by_text("This server restarts").is_visible() == forgets
             assert (
                 server.errors().count("WARNING the next restart of this dyno deletes its files")
                 == forgets

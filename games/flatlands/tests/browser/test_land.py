@@ -100,6 +100,6 @@ def test_a_page_whose_ground_differs_from_its_servers_offers_to_reload(open_page
     page.unroute("**/joined.js")
     # The old page, which is there until then, must not be mistaken for the new one.
     with page.expect_navigation():
-        page.get_by_role("button", name="Load it again").click()
+        page.get_by_role("button", name="Reload").click()
     enter(page)
     assert page.get_by_text("The land has changed").is_hidden()

@@ -576,7 +576,7 @@ def test_a_page_that_is_refused_or_sent_away_says_why_and_tries_again_where_that
         open_you(page)
         page.keyboard.insert_text("\u3164\u2800")
         page.keyboard.press("Enter")
-        page.get_by_text("A name must have 1 to 20 characters").wait_for()
+        page.get_by_text("A name must have 1 to 20 visible characters").wait_for()
         assert page.evaluate("flatlands.net.playing && flatlands.state.own.name") == "Rude"
         for malformed, said in (
             ("'a text'", "messages must be binary frames"),
@@ -654,8 +654,8 @@ def test_a_page_that_lost_its_player_to_another_asks_before_it_comes_back(play, 
     other = open_page()
     other.evaluate("(kept) => Object.assign(localStorage, kept)", kept)
     enter(other, "Double")
-    page.get_by_text("You went on playing").wait_for()
+    page.get_by_text("You are playing").wait_for()
     assert page.evaluate("[flatlands.net.socket, flatlands.net.retryAt]") == [None, None]
     page.get_by_role("button", name="Play here").click()
     wait_for(page, "flatlands.net.playing")
-    other.get_by_text("You went on playing").wait_for()
+    other.get_by_text("You are playing").wait_for()

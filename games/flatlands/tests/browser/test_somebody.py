@@ -108,12 +108,12 @@ def test_a_name_changes_in_the_game_or_on_a_reload_and_starting_over_makes_someb
     sees("Old")
     page.evaluate("flatlands.state.aim = { x: 90, y: 0, reach: 2, label: 'The flag' }")
     open_you(page)
-    page.get_by_role("button", name="Start anew").click()
+    page.get_by_role("button", name="Start over").click()
     # The page asks first.
-    page.get_by_text("There is no way back").wait_for()
+    page.get_by_text("You cannot undo this").wait_for()
     assert page.evaluate("flatlands.net.playing")
     secret = page.evaluate("localStorage.getItem('flatlands.key')")
-    page.get_by_role("button", name="Yes, start anew").click()
+    page.get_by_role("button", name="Yes, start over").click()
     page.get_by_label("Your name").wait_for()
     assert page.get_by_label("Your name").input_value() != "Old"
     # The player left for good, and does not sleep there.
@@ -235,4 +235,4 @@ def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_is_told_if_its_host_
     seen(friend, "Host", yes=False)
     friend.goto(shared["url"])
     enter(friend)
-    friend.get_by_text("Host is not here any more.").wait_for()
+    friend.get_by_text("Host has left.").wait_for()

@@ -102,7 +102,7 @@ export class Twins {
     if (other !== null) return now - other < SLOW ? null : 'Stay: they open as soon as the server reaches its store.';
     if (clockwork) return 'Clockwork does not count: it takes a person on the other stone.';
     const told = this.all.get(ownId ?? 0);
-    return told?.x === x && told.y === y ? `Stay: all within ${NEAR} tiles know that you are waiting for a second person.`
+    return told?.x === x && told.y === y ? `Stay: everybody within ${NEAR} tiles knows that you are waiting for a second person.`
       : 'It takes a second person, on the other stone.';
   }
 }

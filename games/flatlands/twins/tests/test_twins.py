@@ -101,9 +101,7 @@ def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothi
     on(world, twin, (ada, -1), (again, 1))
     world.run(10)
     assert scout.things("Twin") and not scout.things("Half")
-    assert again.errors() == [
-        "it opens for two persons, and the one on the other stone is you again"
-    ]
+    assert again.errors() == ["it takes two people to open: both stones have you on them"]
     # A player that has sent no key is not known to be another person.
     nobody = beside(world, twin, "Nobody", 1, 2)
     resident(world, nobody).owner = ""

@@ -64,7 +64,7 @@ def test_a_cairn_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     ada.set_viewport_size({"width": 1280, "height": 800})
     # A line that was refused need not be typed again.
     leave(ada, "So is the mill.")
-    ada.get_by_text("There is a cairn close by already").wait_for()
+    ada.get_by_text("There is already a cairn close by").wait_for()
     ada.keyboard.press("c")
     assert ada.get_by_label("One line").input_value() == "So is the mill."
     ada.keyboard.press("Escape")

@@ -76,7 +76,7 @@ test('the clock starts at the ring, and again on every return there, and the ech
   const { state, shown, go, begin } = page();
   begin(ADA, ECHO);
   go(0, 2500);
-  assert.deepEqual(shown.at(-1), { clock: '0.0', text: 'Go! To Plaza: Bob 12.00 s', button: 'Another way', stop: true });
+  assert.deepEqual(shown.at(-1), { clock: '0.0', text: 'Go! To Plaza: Bob 12.00 s', button: 'Another route', stop: true });
   go(3.9, 3000);
   assert.equal(shown.at(-1).clock, '0.0');
   const [echo] = state.ghosts;
@@ -128,7 +128,7 @@ test('a race is off when the server says so, after a minute, or when the player 
   for (const [end, toast] of [
     [({ error }) => error('race'), undefined],
     [({ races }) => assert.ok(races.stop()), undefined],
-    [({ go }) => go(20, 63_100), 'The race is off: the minute is up.'],
+    [({ go }) => go(20, 63_100), 'The race is off: your time is up.'],
   ]) {
     const its = page(), { state, echoes, begin, go, toasts, shown } = its;
     begin(ADA, ECHO);

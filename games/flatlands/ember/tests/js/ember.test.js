@@ -146,7 +146,7 @@ test('a dark landmark is lit by the player who brings the ember, and all are tol
   const { did, toasts, said, hears, state, ember, frame } = playing();
   hears.ember(ME, BURNS, 'Me');
   frame();
-  assert.equal(toasts.at(-1), 'You have the ember! It burns for 30 s in one hand.');
+  assert.equal(toasts.at(-1), 'You have the ember! It burns for 30 s unless somebody takes it.');
   assert.equal(state.aim?.label, 'Gull Light');
   assert.match(said.at(-1), /^Carry the ember to Gull Light, 42 tiles east\.$/);
   state.here = placeOf(NEAR);

@@ -20,7 +20,7 @@ def test_a_player_that_has_found_a_gem_plants_it_and_another_player_sees_it(gard
     bob.keyboard.press("h")
     ada.keyboard.press("p")
     sheet = ada.get_by_role("dialog", name="Plant")
-    sheet.get_by_text("Each takes a gem: find one first.").wait_for()
+    sheet.get_by_text("Each costs a gem: find one first.").wait_for()
     assert sheet.get_by_role("button", name="Flowers").is_disabled()
     find_gem(ada)
     sheet.get_by_text("to plant, on the tile in front of you.").wait_for()
@@ -45,4 +45,4 @@ def test_a_player_that_has_found_a_gem_plants_it_and_another_player_sees_it(gard
     ada.get_by_text("You planted a hedge").wait_for()
     # By touch: the menu opens, and says what is missing.
     use_tool(bob, "Plant")
-    bob.get_by_text("Each takes a gem: find one first.").wait_for()
+    bob.get_by_text("Each costs a gem: find one first.").wait_for()

@@ -35,7 +35,7 @@ def test_a_player_that_waits_is_found_by_another_and_both_get_a_gem(stones, play
     # If it rested on a stone on its way, that was news, and is not told again for a while.
     bob.evaluate("flatlands.parts.twins.newsAt.clear()")
     go(ada, x - 2, y)
-    stay = ada.get_by_text("Stay: all within 200 tiles know that you are waiting")
+    stay = ada.get_by_text("Stay: everybody within 200 tiles knows that you are waiting")
     stay.wait_for(timeout=PATIENCE + TELL_EVERY_MS)
     ada.evaluate("() => { sounds.OscillatorNode = 0; }")
     wait_for(ada, f"() => {TONES} > 0")

@@ -48,7 +48,7 @@ test('the page says what is missing, and nothing once it is there', () => {
   assert.match(say(100, [OWN, 8, 5]), /a second person, on the other stone/);
   assert.match(say(200, [OWN, 8, 5], [CLOCKWORK, 12, 5]), /Clockwork does not count/);
   state.twins.take([OWN, 'Me', 10, 5, true], 300);
-  assert.match(say(300, [OWN, 8, 5]), /all within 200 tiles know/);
+  assert.match(say(300, [OWN, 8, 5]), /everybody within 200 tiles knows/);
   assert.equal(say(400, [OWN, 8, 5], [ADA, 12, 5]), null);
   assert.match(say(3000, [OWN, 8, 5], [ADA, 12, 5]), /as soon as the server reaches its store/);
   state.twins.alone = true;

@@ -18,21 +18,21 @@ from flatlands.needs import packages
 HELP = """\
 usage: flatlands COMMAND ...
 
-  new FOLDER                 make a new folder with a small game to begin with, and its tests
-  play [GAME] [OPTION ...]   serve a game, and start it anew whenever one of its files changes;
-                             pages show what fails in it, and come back where they were
-  test [GAME] [OPTION ...]   run the tests of a game, its folder tests/, with pytest; GAME may also
-                             be one file of them
+  new FOLDER                 create a folder with a small game to start from, and its tests
+  play [GAME] [OPTION ...]   serve a game, and restart it whenever one of its files changes;
+                             pages show its errors, and return to where they were
+  test [GAME] [OPTION ...]   run a game's tests, in its folder tests/, with pytest; GAME may also
+                             be one file of tests
   simulate [GAME] [OPTION ...]
                              play it in random worlds, in which nodes die and links are cut, and
-                             show the shortest one in which something is wrong
+                             show the shortest one in which something goes wrong
   swarm [GAME] [OPTION ...]  let bots play a game on a server of their own, and measure it
-  compile                    compile the modules of the server that a move passes through (needs
+  compile                    compile the modules of the server through which a move passes (needs
                              gcc): servers then use less CPU time, and behave the same
 
-GAME is a folder with a game.py, or a Python file; without it, the current folder.
-Options may follow: those of the server, such as --port 9000 (flatlands play --help lists them), of
-pytest, of the simulation, or of the swarm.
+GAME is a folder with a game.py, or a Python file (default: the current folder). OPTIONs are those
+of the server, such as --port 9000 (flatlands play --help lists them), of pytest, of the
+simulation, or of the swarm.
 """
 
 #: What a game may be called: its name is part of a module's name and of its store's.
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(COMMANDS[command][1], "--help")
         if command in COMMANDS:
             return COMMANDS[command][0](*_game(rest))
-        raise Wrong(f"there is no command {' '.join([command, *rest])!r}: see flatlands --help")
+        raise Wrong(f"no command is called {' '.join([command, *rest])!r}: see flatlands --help")
     except Wrong as wrong:
         print(f"flatlands: {wrong}", file=sys.stderr)
         return 2
@@ -82,15 +82,15 @@ def new(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     if not NAME.fullmatch(folder.name):
         raise Wrong(
-            f"a game cannot be called {folder.name!r}: take up to 40 letters from a to z, digits "
-            "and _, a letter first, such as flatlands new mygame"
+            f"a game cannot be called {folder.name!r}: use up to 40 letters from a to z, digits "
+            "and _, beginning with a letter, as in flatlands new mygame"
         )
     try:
         shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"))
     except FileExistsError:
-        raise Wrong(f"there is something at {folder} already: take another name") from None
+        raise Wrong(f"{folder} already exists: choose another name") from None
     except (shutil.Error, OSError) as error:
-        raise Wrong(f"nothing can be written to {folder}: {error}") from None
+        raise Wrong(f"cannot write to {folder}: {error}") from None
     name = f"flatlands-{__version__}-py3-none-any.whl"
     for path in folder.rglob("*"):
         if path.is_file():
@@ -137,7 +137,7 @@ def play(game: Path, options: Sequence[str]) -> int:
     except Played as played:
         raise Wrong(str(played)) from None
     except OSError as error:
-        raise Wrong(f"nothing can be kept beside the game: {error}") from None
+        raise Wrong(f"cannot write beside the game: {error}") from None
 
 
 def test(game: Path, options: Sequence[str]) -> int:
@@ -150,7 +150,9 @@ def test(game: Path, options: Sequence[str]) -> int:
         # One file of them.
         folder, tests = folder.parent, game
     if not tests.exists():
-        raise Wrong(f"there is no folder tests in {folder}: flatlands new makes one to begin with")
+        raise Wrong(
+            f"there is no folder tests in {folder}: flatlands new creates one to start from"
+        )
     return _run("pytest", str(tests), *options, cwd=folder)
 
 
@@ -188,7 +190,7 @@ def _game(arguments: Sequence[str]) -> tuple[Path, Sequence[str]]:
     named = bool(arguments) and not arguments[0].startswith("-")
     path = Path(arguments[0] if named else ".").resolve()
     if not path.exists():
-        raise Wrong(f"there is no game at {path}: flatlands new makes one")
+        raise Wrong(f"there is no game at {path}: flatlands new creates one")
     if path.is_dir() and not (path / "game.py").is_file():
         raise Wrong(f"there is no game.py in {path}: go to a game's folder, or run flatlands new")
     return path, arguments[1:] if named else arguments

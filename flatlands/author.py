@@ -122,7 +122,7 @@ def _lock(game: Path) -> int:
         by = os.pread(lock, 1000, 0).decode()
         os.close(lock)
         raise Played(
-            f"{game} is played already, by {by}: go there, or end it before you play the game anew"
+            f"{game} is already being played, by {by}: go there, or stop it first"
         ) from None
     os.ftruncate(lock, 0)
     # The server adds where it is (server/__main__.py).

@@ -26,7 +26,7 @@ def packages(target: str) -> Iterator[None]:
         if _open > 1 or (ROOT / name).exists():
             # The missing module is one of this project's: the traceback says where it is imported.
             raise
-        how = f"make {target} once, which makes a virtual environment, then . .venv/bin/activate"
+        how = f"make {target} once, which creates a virtual environment, then . .venv/bin/activate"
         if not (ROOT / "Makefile").exists():
             # It is installed, and `target` is the name of an extra.
             how = f"pip install 'flatlands[{target}]'"

@@ -182,51 +182,51 @@ class Settings:
     host: str = option("address to listen on; 0.0.0.0 listens on all", default="127.0.0.1")
     port: int = option("port to listen on; 0 chooses a free one", whole(0, 65535), 8000)
     broker: str = option(
-        "URL of the broker that connects the nodes of a world; without one, $REDIS_URL, or "
-        "else memory:// for one worker and a ZeroMQ forwarder of its own for several",
+        "URL of the broker that connects the nodes of a world; if it is not set, $REDIS_URL, or "
+        "else memory:// for one worker, and a private ZeroMQ forwarder for several",
         variable="BROKER_URL",
     )
     broker_tls: str = option(
         "which certificates to accept from a broker over TLS: 'verified' (those that the "
-        "system trusts), 'unverified' (any), or the path of a file with those to trust; "
-        "without it, 'verified', but on Heroku 'unverified' for $REDIS_URL",
+        "system trusts), 'unverified' (any), or the path of a file with trusted certificates; if "
+        "it is not set, 'verified', but on Heroku 'unverified' for $REDIS_URL",
         _certificates,
     )
     workers: int = option(
-        "number of processes that serve the world together on one port",
+        "number of processes that together serve the world on one port",
         whole(1, 64),
         1,
         variable="WEB_CONCURRENCY",
     )
     game: str = option(
-        f"game that is played: {', '.join(games.shipped())}, or the path of one's own, which has a "
+        f"game to serve: {', '.join(games.shipped())}, or the path of your own, which contains a "
         "slash or ends with .py",
         _game,
         games.DEFAULT,
     )
     world: str = option(
-        "name of the world: servers with different names on one broker do not hear each other",
+        "name of the world: on one broker, servers with different names ignore each other",
         _world,
         WORLD,
     )
     seed: int = option(
-        "number that the world is generated from: another seed makes another world",
+        "number from which the world is generated: another seed makes another world",
         whole(0, 2**32 - 1),
         2013,
     )
     side: int = option("width and height of a square in tiles", whole(SIDES[0], SIDES[-1]), SIDE)
     #: The URL of the store, or None if nothing lasts.
     store: str | None = option(
-        "URL of the store, which keeps what lasts of the game: sqlite:///PATH for a file that "
-        "all workers of this machine share, redis:// or another kind of it for servers on several "
-        "machines, memory:// until this process ends, or none; without one, the broker if that "
-        f"is a Redis, or else a file of this game, such as {games.store_file(games.DEFAULT)}, in "
-        "$STATE_DIRECTORY or the working directory",
+        "URL of the store, which keeps the game's lasting data: sqlite:///PATH for a file that "
+        "all workers of this machine share, redis:// or a variant for servers on several machines, "
+        "memory:// to keep it until this process ends, or none; if it is not set, the broker if "
+        f"that is a Redis, or else a file named after the game, such as "
+        f"{games.store_file(games.DEFAULT)}, in $STATE_DIRECTORY or the working directory",
         variable="STORE_URL",
     )
     spread: int = option(
-        "for load tests: number of squares around the origin over which newcomers are spread; "
-        "0 puts them on the plaza",
+        "for load tests: number of squares around the origin in which new players begin; 0 lets "
+        "them begin on the plaza",
         whole(0, 1_000_000),
         0,
     )
@@ -237,61 +237,59 @@ class Settings:
         0,
     )
     max_players: int = option(
-        "number of players that each worker accepts; 0 allows as many as it has file "
-        "descriptors for",
+        "most players that each worker accepts; 0 accepts as many as its file descriptors allow",
         whole(0, 1_000_000),
         0,
     )
     max_per_address: int = option(
-        "number of connections that one address may have; the other limits of an address are "
-        "in proportion to it; 0 limits no address",
+        "most connections from one address; its other limits are in proportion to this one; 0 "
+        "limits no address",
         whole(0, 1_000_000),
         PER_ADDRESS,
     )
     any_rate: bool = option(
-        "for load tests: 1 lets each player send as many messages as it likes", _switch, 0
+        "for load tests: 1 lets each player send any number of messages", _switch, 0
     )
     flush_every: int = option(
-        "least ms between two writes to a client, where traffic is metered: moves are seen up to "
-        "that much later, and those of players at other servers up to twice that",
+        "least ms between two writes to a client, to save traffic: others' moves are seen up to "
+        "that much later, and up to twice that if the players are at another server",
         whole(0, 1000),
         0,
     )
     http_share: int = option(
-        "percentage of each second that HTTP requests, handshakes included, may take from the "
-        "players",
+        "CPU budget of HTTP requests, including handshakes, as a percentage of each second",
         whole(1, 100),
         30,
     )
     trusted_proxies: Proxies = option(
-        "addresses and networks of the reverse proxies in front of this server: it believes "
-        "what their header X-Forwarded-For says of the client's address; * believes every peer",
+        "addresses and networks of the reverse proxies in front of this server, which trusts "
+        "their X-Forwarded-For headers for clients' addresses; * trusts every peer",
         _proxies,
     )
     address: str = option(
         "address of this machine, such as https://a.example.org, if each machine of the world has "
-        "one of its own: players of one district then go to one machine; it needs a secret",
+        "its own: players of one district then go to one machine; needs a secret",
         _address,
     )
     allowed_origins: tuple[str, ...] = option(
-        "origins, such as https://example.org, whose pages may connect in addition to this "
-        "server's own; * allows all",
+        "origins, such as https://example.org, whose pages may connect besides this server's "
+        "own; * allows all",
         _origins,
     )
     allowed_hosts: tuple[str, ...] = option(
-        "host names, without ports, that the server answers to; * allows all; without it, all, "
-        "or only this machine's own names if the server listens on a loopback address",
+        "host names, without ports, to which the server answers; * allows all; if it is not set, "
+        "all, or only this machine's own names if the server listens on a loopback address",
         _hosts,
     )
     secret: str | None = option(
-        "key that signs the tokens of players and seals the messages between nodes, the same "
-        "for all servers of a world; without one, tokens are valid for one run; other users "
+        "key that signs players' tokens and seals the messages between nodes, the same for all "
+        "servers of a world; without it, players cannot come back after a restart; other users "
         "can see a command line, so set the variable instead",
         variable="SECRET_KEY",
     )
     admin_token: str | None = option(
-        "token that opens /admin, /metrics and /stats to requests that carry it; other users "
-        "can see a command line, so set the variable instead",
+        "token that gives requests access to /admin, /metrics and /stats; other users can see a "
+        "command line, so set the variable instead",
         _admin_token,
     )
     log_level: str = option(
@@ -300,25 +298,25 @@ class Settings:
     log_format: str = option(
         "text, or json for one object per line", _one_of("text", "json"), "text"
     )
-    access_log: bool = option("1 logs a line for every HTTP request", _switch, 0)
+    access_log: bool = option("1 logs every HTTP request", _switch, 0)
     author: bool = option(
-        "1 shows everybody, in the page, what fails in the game and where: for its author, who is "
-        "alone with it (`flatlands play`)",
+        "1 shows the game's errors in everybody's page, for an author who plays alone (`flatlands "
+        "play`)",
         _switch,
         0,
     )
     commit: str = option(
-        "commit or tag that is served, as /stats, /metrics, /readyz and the log name it; without "
-        f"it, ${SLUG_COMMIT}, or what is checked out in this clone",
+        "commit or tag of this version, which /stats, /metrics, /readyz and the log name; if it is "
+        f"not set, ${SLUG_COMMIT}, or the commit that is checked out in this clone",
         _commit,
     )
     short_addresses: bool = option(
-        "1 logs only the network of a client's address, its /24 or for IPv6 its /48", _switch, 0
+        "1 logs only the network of a client's address: its /24, or for IPv6 its /48", _switch, 0
     )
     #: Whether workers of one machine gather neighbours at one of them.
     gather: bool = option(
-        "0 lets each player stay at the worker that its connection came to, however far from "
-        "its neighbours",
+        "0 leaves each player at the worker that accepted its connection, even if its neighbours "
+        "are at another one",
         _switch,
         1,
     )

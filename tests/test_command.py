@@ -13,14 +13,14 @@ ENDED = subprocess.CompletedProcess([], 0)
 
 #: Command lines that cannot be obeyed, and what is said of them.
 WRONG = [
-    (["dance"], "there is no command 'dance': see flatlands --help"),
-    (["compile", "--help"], "there is no command 'compile --help'"),
+    (["dance"], "no command is called 'dance': see flatlands --help"),
+    (["compile", "--help"], "no command is called 'compile --help'"),
     (["new"], "new takes the name of a folder: flatlands new mygame"),
     (["new", "a", "b"], "new takes the name of a folder"),
-    (["new", "9-lives"], "a game cannot be called '9-lives': take up to 40 letters"),
-    (["new", "there"], "there is something at there already: take another name"),
-    (["new", "there/file/mygame"], "nothing can be written to there/file/mygame"),
-    (["play", "nowhere"], "nowhere: flatlands new makes one"),
+    (["new", "9-lives"], "a game cannot be called '9-lives': use up to 40 letters"),
+    (["new", "there"], "there already exists: choose another name"),
+    (["new", "there/file/mygame"], "cannot write to there/file/mygame"),
+    (["play", "nowhere"], "nowhere: flatlands new creates one"),
     (["play", "."], "there is no game.py in "),
     (["test", "there/game.py"], "there is no folder tests in "),
     (["swarm", "--bots", "10"], "there is no game.py in "),
@@ -59,7 +59,7 @@ def test_a_game_whose_secret_cannot_be_kept_is_not_served(tmp_path, capsys):
     assert main(["new", str(tmp_path / "mygame")]) == 0
     (tmp_path / "mygame" / ".flatlands").touch()
     assert main(["play", str(tmp_path / "mygame")]) == 2
-    assert "nothing can be kept beside the game" in capsys.readouterr().err
+    assert "cannot write beside the game" in capsys.readouterr().err
 
 
 def test_one_file_of_the_tests_can_be_run(tmp_path, monkeypatch):

@@ -30,8 +30,8 @@ def refused(folder, *options, game="."):
     ended = python(*PLAY, game, "--port", "0", *options, cwd=folder, env={**os.environ, **HERE})
     assert ended.returncode == 2 and ended.stdout == ""
     said = re.fullmatch(
-        r"flatlands: \S+ is played already, by process (\d+) at (\S+): go there, or end it before "
-        r"you play the game anew\n",
+        r"flatlands: \S+ is already being played, by process (\d+) at (\S+): go there, or stop it "
+        r"first\n",
         ended.stderr,
     )
     assert said, ended.stderr

@@ -171,9 +171,9 @@ def parser(program: str, description: str | None) -> argparse.ArgumentParser:
         os.execv(sys.executable, [sys.executable, "-m", program, *sys.argv[1:]])
     parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
     add, seed = parser.add_argument, whole(0, 10**12)
-    add("--seconds", type=seconds, default=60, help="how long (default 60)")
-    add("--first", type=seed, help="the first seed (default: by chance)")
-    add("--seed", type=seed, help="play only the round of this seed")
+    add("--seconds", type=seconds, default=60, help="seconds to run (default 60)")
+    add("--first", type=seed, help="the first seed (default: random)")
+    add("--seed", type=seed, help="play only the world of this seed")
     return parser
 
 

@@ -193,20 +193,20 @@ def _parser() -> argparse.ArgumentParser:
     faults = "\n".join(f"  {name:15}{fault.about}" for name, fault in FAULTS.items())
     parser = argparse.ArgumentParser(
         prog="python -m loadtest.chaos",
-        description="Do faults to Flatlands under a swarm, and compare what came of it with what "
-        "is promised.",
+        description="Inflict faults on Flatlands under a swarm, and compare the effects with the "
+        "promises.",
         epilog=EPILOG.format(faults),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--bots", type=whole(1, 100_000), default=300, help="how many bots (300)")
-    add("--faults", nargs="+", choices=FAULTS, metavar="NAME", help="only these; see below")
+    add("--bots", type=whole(1, 100_000), default=300, help="number of bots (300)")
+    add("--faults", nargs="+", choices=FAULTS, metavar="NAME", help="only these faults; see below")
     add(
         "--soak",
         type=whole(1, 86_400),
         default=0,
         metavar="SECONDS",
-        help="afterwards bots come and go for so long under faults: what is left?",
+        help="then let bots come and go under faults for that long: do they leave anything behind?",
     )
     return parser
 

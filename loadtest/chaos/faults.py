@@ -205,8 +205,8 @@ def _close_codes(ground: Ground) -> int:
 
 FAULTS = {
     "kill-worker": Fault("kill -9 of one of two workers", _kill_worker, 10, cuts=True),
-    "stop-worker": Fault("a worker stands still for 15 s", _stop_worker(15), 20, 15, cuts=True),
-    "stall": Fault("a worker stands still for 2.5 s", _stop_worker(2.5), 5, 3),
+    "stop-worker": Fault("a worker is suspended for 15 s", _stop_worker(15), 20, 15, cuts=True),
+    "stall": Fault("a worker is suspended for 2.5 s", _stop_worker(2.5), 5, 3),
     "kill-parent": Fault(
         "kill -9 of the parent of two workers; another server takes the port",
         *(_kill_supervisor, 15, 15),
@@ -214,24 +214,24 @@ FAULTS = {
     ),
     "terminate": Fault("SIGTERM, and another server", _terminate, 12, 10, cuts=True),
     "kill-forwarder": Fault("kill -9 of the forwarder", _kill_forwarder, 5, 5),
-    "stop-forwarder": Fault("the forwarder stands still for 5 s", _stop(Ground.forwarder), 5, 5),
+    "stop-forwarder": Fault("the forwarder is suspended for 5 s", _stop(Ground.forwarder), 5, 5),
     "restart-redis": Fault(
-        "Redis ends, and starts after 3 s", _restart_broker(0, 3), 5, 4, broker="redis://"
+        "Redis stops, and restarts after 3 s", _restart_broker(0, 3), 5, 4, broker="redis://"
     ),
     "stop-redis": Fault(
-        *("Redis stands still for 5 s", _stop(lambda ground: ground.target.brokers[0].process)),
+        *("Redis is suspended for 5 s", _stop(lambda ground: ground.target.brokers[0].process)),
         *(5, 5),
         broker="redis://",
     ),
     "dead-member": Fault(
-        "one of three of a ring ends, and starts after 8 s",
+        "one of a ring's three members stops, and restarts after 8 s",
         *(_restart_broker(1, 8), 5, 8),
         broker="redis://,redis://,redis://",
     ),
     "hangup": Fault("kill -HUP: new workers", _hang_up(1), 5, 12, cuts=True),
     "hangup-twice": Fault("kill -HUP, twice", _hang_up(2), 5, 20, cuts=True),
     "pipelined": Fault("6 s of pipelined HTTP", _http(_pipelined), 3, 6),
-    "chunked": Fault("6 s of bodies in chunks of a byte", _http(_chunked), 3, 6),
+    "chunked": Fault("6 s of HTTP bodies in one-byte chunks", _http(_chunked), 3, 6),
     "no-grant": Fault("clients show tokens and hang up at once", _hang_up_before_handover, 16, 5),
     "join-and-drop": Fault("joins that are reset, 60 a second", _join_and_drop, 16, 4),
     "close-and-stay": Fault(

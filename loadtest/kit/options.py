@@ -65,8 +65,8 @@ class Parser(ArgumentParser):
             action="append",
             default=[],
             metavar="THRESHOLD",
-            help=f"such as 'p99 > 100' (ms): end with exit code 99 if that is so of {of}, or if "
-            f"the figure is not known; may be given again; of {', '.join(figures)}",
+            help=f"such as 'p99 > 100' (ms): end with exit code 99 if that is true of {of}, or if "
+            f"the figure is unknown; may be given again; figures: {', '.join(figures)}",
         )
 
     def error(self, message: str) -> NoReturn:
@@ -108,7 +108,7 @@ def names(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
         for name in found:
             if name not in known:
                 raise ArgumentTypeError(
-                    f"no series is called {name!r}: there are {', '.join(known)}"
+                    f"no series is called {name!r}: choose from {', '.join(known)}"
                 )
         return found
 
@@ -129,14 +129,14 @@ def folder(text: str) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ArgumentTypeError(f"nothing can be written to {path}: {error.strerror}") from error
+        raise ArgumentTypeError(f"cannot write to {path}: {error.strerror}") from error
     if not os.access(path, os.W_OK):
-        raise ArgumentTypeError(f"nothing can be written to {path}: it is not yours")
+        raise ArgumentTypeError(f"cannot write to {path}: you have no permission")
     return path
 
 
 def file(text: str) -> Path:
     """Return the path of a file to be written, and make its folder."""
     if os.path.isdir(text):
-        raise ArgumentTypeError(f"{text} is a folder, and no file")
+        raise ArgumentTypeError(f"{text} is a folder, not a file")
     return folder(os.path.dirname(text) or ".") / os.path.basename(text)

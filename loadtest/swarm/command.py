@@ -28,12 +28,11 @@ EPILOG = """scenarios, in which each bot makes two moves a second unless another
 {}
 
 A broker URL without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://, nats://, mqtt://)
-starts that broker for the run. Several URLs with commas between them make a ring. The exit code is
-0 if everything was right, 2 for bad options, 130 after Ctrl-C, and otherwise the first of these: 1
-if the oracle found a fault or the run failed, 3 if the swarm itself was too slow for its figures to
-be believed, 99 if a threshold of --fail-if was crossed. `bots.py compare A.json B.json` says what
-differs between runs kept by --json, and `bots.py join HOST:PORT` plays a part of the swarm of a
---lead on another machine."""
+starts that broker for the run. Several URLs, separated by commas, form a ring. The exit code is 0
+if everything was right, 2 for bad options, 130 after Ctrl-C, and otherwise the first of these: 1 if
+the oracle found a fault or the run failed, 3 if the swarm itself was too slow for its figures to be
+trusted, 99 if a threshold of --fail-if was crossed. `bots.py compare A.json B.json` compares runs
+kept by --json, and `bots.py join HOST:PORT` runs a part of a --lead's swarm on another machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,13 +129,13 @@ def _plans(given: argparse.Namespace) -> list[Options]:
     starts = starts or (given.game and given.scenario != OWN)
     if given.url and (starts or given.workers != 1):
         raise ValueError(
-            "--url names a server that runs: --broker, --workers, --game, --store, --compare start "
-            "one"
+            "--url names a running server: --broker, --workers, --game, --store and --compare are "
+            "for one that is started"
         )
     if given.compare and given.broker:
         raise ValueError("--compare names the brokers: leave --broker out")
     if given.url and given.pin:
-        raise ValueError("--url names a server that runs: --pin is for one started")
+        raise ValueError("--url names a running server: --pin is for one that is started")
     if given.insecure and not given.url:
         raise ValueError("--insecure is for a --url that begins with wss://")
     if given.lead:
@@ -168,10 +167,10 @@ def _check_lead(given: argparse.Namespace) -> None:
     if not given.url:
         raise ValueError("--lead needs a --url that the generators can reach")
     if scenario(given.scenario, given.game).lockstep:
-        raise ValueError("--lead cannot have bots in lockstep: take another scenario")
+        raise ValueError("--lead cannot run bots in lockstep: choose another scenario")
     if given.lead[0] not in ("127.0.0.1", "::1", "localhost") and not secret():
         raise ValueError(
-            f"--lead listens to others than this machine: set {SECRET} here and for bots.py join"
+            f"--lead listens to other machines: set {SECRET} here and for bots.py join"
         )
 
 
@@ -182,61 +181,61 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         "bots.py",
         "Measure a Flatlands server with a swarm of clients (bots), and check\nwhether "
-        "each was told what it had to be told.",
+        "each bot received everything that it had to receive.",
         EPILOG.format(scenarios),
     )
     add = parser.add_argument
     add(
         "--url",
-        help="a running server to measure, ws://HOST:PORT/ws or wss://; without it, one is "
-        "started; as all bots have one address, it needs --max-per-address 0 for more than a few "
-        "hundred; with idle also redis://HOST:PORT, or redis:// for one that is started",
+        help="a running server to measure, ws://HOST:PORT/ws or wss:// (default: start one); all "
+        "bots share one address, so for more than a few hundred it needs --max-per-address 0; with "
+        "idle also redis://HOST:PORT, or redis:// to start one",
     )
     add("--insecure", action="store_true", help="accept any certificate of a wss:// server")
     add(
         "--admin-token",
         type=_token,
         metavar="TOKEN",
-        help="admin token of the --url server, which then tells its CPU, memory and losses; they "
-        "are not asked for without it",
+        help="admin token of the --url server, to read its CPU time, memory and losses (default: "
+        "do without them)",
     )
-    add("--broker", default="", metavar="URL", help="broker of the server that is started")
-    add("--workers", type=whole(1, 64), default=1, help="number of its processes (1)")
-    add("--game", default="", metavar="GAME", help="game of the server that is started (flatlands)")
+    add("--broker", default="", metavar="URL", help="broker of the started server")
+    add("--workers", type=whole(1, 64), default=1, help="number of its workers (1)")
+    add("--game", default="", metavar="GAME", help="game of the started server (flatlands)")
     add(
         "--store",
         default="",
         metavar="URL",
-        help="store of the server that is started (none, or a new one for bots of the game's own)",
+        help="store of the started server (none, or a new one for the game's own bots)",
     )
     add(
         "--lead",
         type=endpoint,
         metavar="[ADDRESS:]PORT",
-        help="take the bots from generators that join here, with `bots.py join HOST:PORT`",
+        help="let bots run on generators that join here by `bots.py join HOST:PORT`",
     )
-    add("--generators", type=whole(1, 64), default=1, metavar="N", help="number of these (1)")
+    add("--generators", type=whole(1, 64), default=1, metavar="N", help="number of generators (1)")
     add("--bots", type=whole(1, 100_000), default=1000, help="number of bots (1000)")
-    add("--seconds", type=amount(1, 86_400), default=30.0, help="number of seconds to measure (30)")
+    add("--seconds", type=amount(1, 86_400), default=30.0, help="seconds to measure (30)")
     add(
         "--warm-up",
         type=amount(0, 3600),
         metavar="SECONDS",
-        help="seconds in which bots move before that (2); several workers settle within 15",
+        help="seconds for which bots move before that (2); several workers settle within 15",
     )
     add(
         "--scenario",
         type=_scenario,
         metavar="NAME",
-        help=f"what the bots do: one of those below ({OWN} if the game has such bots, or wander), "
-        "or a file of one's own, mine.py, with a function turn(bot) and a PLAN (docs/swarm.md)",
+        help=f"what the bots do: one of those below ({OWN} if the game has bots, or wander), or a "
+        "file of your own, mine.py, with a function turn(bot) and a PLAN (docs/swarm.md)",
     )
     add(
         "--compare",
         nargs="+",
         metavar="URL",
-        help="make a run with each of these brokers in turn: what each adds to the game, which "
-        "asks little of any; loadtest/two_queues.py asks as much as they can carry",
+        help="make a run with each of these brokers in turn, to see what each adds to the game, "
+        "which uses little of their capacity; loadtest/two_queues.py measures that",
     )
     add(
         "--ramp",
@@ -259,13 +258,13 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--squares",
         type=whole(1, 1_000_000),
-        help="number of squares that bots begin in, instead of the scenario's",
+        help="number of squares in which bots begin, instead of the scenario's",
     )
     add(
         "--viewport",
         type=_size,
         metavar="WxH",
-        help="tiles that a bot's screen shows, instead of the scenario's",
+        help="size of a bot's screen in tiles, instead of the scenario's",
     )
     add(
         "--processes",
@@ -282,15 +281,15 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--pin",
         action=argparse.BooleanOptionalAction,
-        help="give the server as many cores of its own as it has workers, and each process of the "
-        "swarm one; without this option a server of one worker has the first core, and the swarm "
-        "the others; --no-pin leaves it to the system",
+        help="give each worker and each process of the swarm a core of its own (default: a server "
+        "of one worker gets the first core, and the swarm the others); --no-pin leaves it to the "
+        "system",
     )
     add(
         "--no-return",
         dest="returns",
         action="store_false",
-        help="bots that are cut off stay away instead of coming back as themselves",
+        help="bots that are cut off do not reconnect",
     )
     add(
         "--late",
@@ -304,15 +303,15 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--seed",
         type=whole(0, 2**32 - 1),
-        help="let each bot choose as in another run with this seed (a new one, kept in --json)",
+        help="seed of the bots' choices, to repeat another run's (default: new, kept in --json)",
     )
     add("--csv", type=file, metavar="FILE", help="write a row for each run to FILE")
     add(
         "--prometheus",
         type=file,
         metavar="FILE",
-        help="write the figures to FILE as Prometheus reads them, twice a second while a run goes "
-        "on, and all at the end",
+        help="write the figures to FILE in Prometheus format, twice a second during a run, and all "
+        "of them at the end",
     )
     parser.add_files()
     return parser
@@ -322,7 +321,7 @@ def _scenario(text: str) -> str:
     known = [*SCENARIOS, OWN, idle.NAME]
     if text not in known and not text.endswith(".py"):
         names = ", ".join(known)
-        raise argparse.ArgumentTypeError(f"no scenario is called {text!r}: there are {names}")
+        raise argparse.ArgumentTypeError(f"no scenario is called {text!r}: choose from {names}")
     return text
 
 
@@ -334,7 +333,9 @@ def _ramp(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"{text!r} is not like 100..5000 or 100..5000/6")
     first, last, number = map(int, parts)
     if not 1 <= first < last <= 100_000 or not 2 <= number <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} must rise, from 1 to 100000, in 2 to 100 steps")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must increase, from 1 to 100000, in 2 to 100 steps"
+        )
     # The counts grow by a constant factor, rounded to two digits, for a logarithmic axis.
     factor = (last / first) ** (1 / (number - 1))
     counts = [float(f"{first * factor**step:.2g}") for step in range(number)]
@@ -344,7 +345,7 @@ def _ramp(text: str) -> list[int]:
 def _token(text: str) -> str:
     # The error does not quote the text, which is a secret.
     if not text or not text.isascii() or not text.isprintable():
-        raise argparse.ArgumentTypeError("an admin token has only printable ASCII characters")
+        raise argparse.ArgumentTypeError("an admin token may have only printable ASCII characters")
     return text
 
 

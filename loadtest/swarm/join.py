@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     add = parser.add_argument
     add("leader", type=endpoint, metavar="HOST:PORT", help="where the leader listens")
     add("--name", default=socket.gethostname(), help="its name in the verdict (the machine's)")
-    add("--processes", type=whole(1, 256), default=1, help="number of its processes (1)")
+    add("--processes", type=whole(1, 256), default=1, help="number of processes to run (1)")
     given = parser.parse_args(arguments)
     with signals.remembered():
         try:

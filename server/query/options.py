@@ -23,27 +23,27 @@ def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         + ", ".join(f"{name} ({table.about})" for name, table in there),
     )
     option = parser.add_argument
-    option("statement", nargs="?", help="what to ask, such as 'SELECT * FROM node'")
+    option("statement", nargs="?", help="SQL statement, such as 'SELECT * FROM node'")
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--csv", action="store_true", help="print lines with commas")
-    shown.add_argument("--json", action="store_true", help="print an object for each row")
+    shown.add_argument("--csv", action="store_true", help="print comma-separated values")
+    shown.add_argument("--json", action="store_true", help="print a JSON object for each row")
     seconds = _number(float, "a number of seconds above 0")
     option(
         "--watch",
         type=seconds,
         metavar="SECONDS",
-        help="ask again and again, with so many seconds between, until Ctrl-C",
+        help="repeat the statement every SECONDS seconds, until Ctrl-C",
     )
     option(
         "--into",
         metavar="FILE",
-        help="write all tables into a new file, which sqlite3 and others read, instead of asking",
+        help="write all tables into a new SQLite file instead",
     )
     option(
         "--to",
         nargs=2,
         metavar=("REDIS", "FORM"),
-        help="make objects of the rows, at a Redis such as redis://127.0.0.1: 'hash player:{id}', "
+        help="write the rows as objects to a Redis, such as redis://127.0.0.1: 'hash player:{id}', "
         "'list KEY', 'set KEY' or 'zset KEY', with columns in braces; nothing there is replaced",
     )
     option(
@@ -53,10 +53,10 @@ def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         dest="from_redis",
         help="read the objects of a Redis into the table redis, such as 'hash player:*'",
     )
-    help = "the most time that a statement may take (default 5)"
+    help = "most seconds that the statement may take (default 5)"
     option("--seconds", type=seconds, default=5.0, help=help)
     rows = _number(int, "a whole number from 1 to 999999999")
-    option("--rows", type=rows, default=1000, help="the most rows that are shown (default 1000)")
+    option("--rows", type=rows, default=1000, help="most rows to show (default 1000)")
     names = ("game", "broker", "broker_tls", "world", "store", "secret")
     return settings.read_some(parser, names, arguments)
 

@@ -187,14 +187,14 @@ def test_the_folder_of_what_is_to_be_written_is_made_or_refused(tmp_path):
     assert folder(str(tmp_path / "b" / "c")).is_dir()
     (tmp_path / "full").touch()
     for take, text in ((folder, "full/a"), (file, "full/run.json")):
-        with pytest.raises(argparse.ArgumentTypeError, match="^nothing can be written to .*full"):
+        with pytest.raises(argparse.ArgumentTypeError, match="^cannot write to .*full"):
             take(str(tmp_path / text))
-    with pytest.raises(argparse.ArgumentTypeError, match=" is a folder, and no file$"):
+    with pytest.raises(argparse.ArgumentTypeError, match=" is a folder, not a file$"):
         file(str(tmp_path / "a"))
 
 
 def test_series_are_named_one_by_one_or_all():
     convert = names(["one", "two", "three"])
     assert convert("all") == ("one", "two", "three") and convert("three,one") == ("three", "one")
-    with pytest.raises(argparse.ArgumentTypeError, match="no series is called 'four': there are"):
+    with pytest.raises(argparse.ArgumentTypeError, match="no series is called 'four': choose from"):
         convert("one,four")

@@ -280,7 +280,7 @@ def test_clock_differences_are_told_for_each_generator_and_for_each_pair():
     ("options", "why"),
     [
         ([], "--lead needs a --url"),
-        (["--url", "ws://h/ws", "--scenario", "life"], "cannot have bots in lockstep"),
+        (["--url", "ws://h/ws", "--scenario", "life"], "cannot run bots in lockstep"),
         (["--url", "ws://h/ws", "--lead", "0.0.0.0:1"], f"set {SECRET} here"),
         (["--lead", "nowhere:99999"], "'nowhere:99999' is not like HOST:PORT"),
     ],

@@ -162,7 +162,10 @@ def _complete(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Non
             known = ", ".join(Idle.figures)
             raise ValueError(f"--scenario {NAME} has no figure {limit.figure!r}: there are {known}")
     if given.url and (given.broker or given.workers != 1 or given.squares):
-        raise ValueError("--url names a server that runs: --broker, --workers, --squares start one")
+        raise ValueError(
+            "--url names a running server: --broker, --workers and --squares are for one that is "
+            "started"
+        )
     given.counts = given.ramp or [given.bots]
     fewest = processes_for(max(given.counts), raise_descriptor_limit())
     given.processes = given.processes or max(fewest, (os.cpu_count() or 1) // 2)
@@ -170,5 +173,5 @@ def _complete(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Non
     if not given.rate:
         raise ValueError(f"--rate 0 asks for nothing: give --scenario {NAME} requests a second")
     if given.url and given.pin and not is_redis(given.url):
-        raise ValueError("--url names a server that runs: --pin is for one started")
+        raise ValueError("--url names a running server: --pin is for one that is started")
     pinned(given.pin, given.workers, given.processes)

@@ -122,7 +122,7 @@ notes about these figures.</p>"""
             return "--url names a server, and --dialect what is said to it: give both, or none"
         if chosen.url and (chosen.only or self.given.report):
             return (
-                "--url names a server that runs, of which no CPU is known: --only and --report "
+                "--url names a running server, whose CPU time is unknown: --only and --report "
                 "are for those that are started"
             )
         if max(chosen.players) + SPARE_DESCRIPTORS > limit:

@@ -167,7 +167,7 @@ class NatsLink(StreamLink):
 
 
 class NatsBroker(StreamBroker):
-    """`nats://[[user]:password@]host[:port]`: core NATS; `tls://` is the same over TLS."""
+    """The broker of nats:// and tls://."""
 
     kind = "nats"
     port = 4222

@@ -57,9 +57,7 @@ class Circle:
 
 
 class Ring(Broker):
-    """Several brokers as one: each channel lives on one member, found by consistent hashing. A
-    member that fails affects its own channels only.
-    """
+    """A ring of brokers. A member that fails affects its own channels only."""
 
     def __init__(self, url: str, urls: list[str], open_member: Callable[[str], Broker]) -> None:
         super().__init__(url)

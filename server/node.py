@@ -48,8 +48,7 @@ log = logging.getLogger("flatlands")
 
 
 class Node:
-    """One node: makes its parts, connects them, and passes them what the broker delivers.
-    Everything runs in the event loop's thread.
+    """A node of a world. Everything runs in the event loop's thread.
 
     `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza),
     and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).

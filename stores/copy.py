@@ -1,4 +1,4 @@
-"""`python -m stores.copy FROM TO`: copies all that a world keeps from one store into another.
+"""`python -m stores.copy FROM TO`: copies a world's data from one store into another.
 
 The first store stays as it is. The second must not keep anything of the world yet. Afterwards both
 are read again and compared. `--backup` copies the file of a store, as it is at one moment, while

@@ -205,9 +205,8 @@ _T = TypeVar("_T")
 
 
 class RedisStore(Store):
-    """A store in Redis or Valkey, in one server or a cluster. `tls` says how certificates are
-    checked, as in brokers.open_broker.
-    """
+    """The store of redis:// and its variants. `tls` says how certificates are checked, as in
+    brokers.open_broker."""
 
     def __init__(self, url: str, world: str, tls: str = VERIFIED) -> None:
         super().__init__(url, world)

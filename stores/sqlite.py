@@ -93,9 +93,7 @@ _Execute = Callable[..., sqlite3.Cursor]
 
 
 class SqliteStore(Store):
-    """A store in a file that all workers of one machine share, or in memory for one process. `url`
-    is sqlite:///PATH, or memory://.
-    """
+    """The store of sqlite:/// and memory://. `url` is sqlite:///PATH, or memory://."""
 
     def __init__(self, url: str, world: str) -> None:
         super().__init__(url, world)

@@ -2,7 +2,7 @@
 
 A record has 13 or 14 bytes, and names the player by its slot; docs/protocol.md explains its fields.
 Positions are in units from the square's corner in tuples and from its centre in records; an age is
-in ms before the time at which the batch was begun. This module never packs or sends messages.
+in ms before the time at which the batch was begun.
 """
 
 import struct

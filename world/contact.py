@@ -1,7 +1,4 @@
-"""When two players touch: computed from their tracks, so that nobody has to check again and again.
-
-This module never knows who they are, nor what follows from a touch.
-"""
+"""When two players touch: computed from their tracks, so nobody has to check again and again."""
 
 from itertools import pairwise
 

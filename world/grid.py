@@ -1,6 +1,6 @@
 """The grid of squares, and interest: which squares a viewport holds.
 
-Every square has a channel at the broker. This module never knows which players are in a square.
+Every square has a channel at the broker.
 """
 
 from typing import Final, NamedTuple

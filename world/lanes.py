@@ -7,7 +7,6 @@ instructions" (Communications of the ACM 18, 1975).
 
 Integers of lanes may be added, and multiplied by a small number. A lane may be negative in between.
 Code that looks at single lanes (`at_least`, shifts, masks) must know that each lane's value fits.
-This module knows nothing of terrain.
 """
 
 from collections.abc import Iterable, Iterator

@@ -4,9 +4,7 @@ from typing import Final
 
 
 class Plain:
-    """A plain: ground on which everybody can walk everywhere, and which looks the same everywhere.
-    `seed` is that of the world; a plain does not use it.
-    """
+    """The ground of a plain. `seed` is that of the world; a plain does not use it."""
 
     #: See Terrain: clients need not know it.
     function: Final = 0

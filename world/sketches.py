@@ -1,7 +1,7 @@
 """Sketches: rough tracks in six bytes, as clients are told them in a crowd.
 
 A sketch says where a player is at one moment, and where its track ends. docs/protocol.md explains
-the fields. This module never decides which tracks are told this way.
+the fields.
 """
 
 import struct

@@ -56,8 +56,8 @@ _LAST: Final = ((1 << 42) - 2) << NODE_BITS
 
 
 class Tiles:
-    """What a game has written on the tiles of one square: a byte for each tile, and its time.
-    `count` is the number of tiles, and `rule` one of RULES, by its number.
+    """One layer of one square. `count` is the number of tiles, and `rule` one of RULES, by its
+    number.
 
     `values` has a byte for each tile, and `stamps` its stamp, which is 0 if nobody has written
     there.

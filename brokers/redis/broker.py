@@ -208,9 +208,7 @@ class RedisLink(StreamLink):
 
 
 class RedisBroker(StreamBroker):
-    """`redis://[[user]:password@]host[:port][/db]`: Redis publish-subscribe; `rediss://` is the
-    same over TLS; `valkey://` and `valkeys://` are aliases of the two.
-    """
+    """The broker of redis:// and its variants."""
 
     kind = REDIS_KIND
     port = REDIS_PORT

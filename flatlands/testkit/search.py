@@ -1,7 +1,7 @@
 """Plays random worlds, one seed after the other; shrinks and shows the first one that fails.
 
 A world is a plan, which follows from its seed: some deeds, and what the world is like. It is the
-same whenever it is played again. This module knows no deeds, and never plays a world itself.
+same whenever it is played again.
 """
 
 import argparse
@@ -62,10 +62,9 @@ _P = TypeVar("_P", bound=WorldPlan)
 
 
 class Search(Generic[_P]):
-    """Plays random worlds, one seed after the other; shrinks and shows the first one that fails.
-    `plan` returns the plan of a seed. `play` plays a world to its end, and returns the ms that
-    players have played; it raises what goes wrong. `again` is the command that plays a seed again.
-    """
+    """A search for a seed whose world fails. `plan` returns the plan of a seed. `play` plays a
+    world to its end, and returns the ms that players have played; it raises what goes wrong.
+    `again` is the command that plays a seed again."""
 
     def __init__(self, plan: Callable[[int], _P], play: Callable[[_P], int], again: str) -> None:
         self._plan, self._play, self._again = plan, play, again

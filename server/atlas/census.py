@@ -1,10 +1,9 @@
-"""What this node tells of where its own players are: how many, and never who, while somebody asks.
+"""Counts this node's own players by place, and publishes the numbers while somebody asks for them.
 
 Nodes whose clients look at the map of everybody, and programs that ask the world in SQL, ask for
 parts of the world, each time for a short lease. As long as a lease runs, this node counts its
 players once a second, and publishes all that it has in the part, joined to at most as many dots as
-were asked for. Without a lease nothing is counted. It never knows who looks, and nothing of other
-nodes' players.
+were asked for. Without a lease nothing is counted. No player is ever named.
 """
 
 from collections.abc import Callable
@@ -33,9 +32,8 @@ LEASES_MOST: Final = 16_384
 
 
 class Census:
-    """What this node tells of where its own players are: how many, and never who, while somebody
-    asks. `wild_from` returns the id from which computer players are no people, and are not counted.
-    """
+    """Counts and publishes for as long as a lease runs. `wild_from` returns the id from which
+    computer players are no people, and are not counted."""
 
     def __init__(self, bus: Bus, outbox: Outbox, wild_from: Callable[[], int]) -> None:
         self._wild_from = wild_from

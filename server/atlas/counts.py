@@ -1,7 +1,6 @@
-"""How many players of all nodes are where, as far as somebody here needs to know.
+"""Adds up how many players of all nodes are where, in the parts of the world that clients look at.
 
-This module asks all nodes for parts of the world as long as they are needed, hears what the nodes
-tell, and adds it up. It never learns of a player, nor who looks.
+It asks all nodes for these parts as long as they are needed. It learns numbers, and no names.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -64,9 +63,7 @@ class TrackedPart:
 
 
 class Counts:
-    """How many players of all nodes are where, as far as somebody here needs to know. `believes`
-    says whether to believe what a node tells.
-    """
+    """The sums of what all nodes tell. `believes` says whether to believe what a node tells."""
 
     def __init__(self, bus: Bus, believes: Callable[[int], bool]) -> None:
         self._node = bus.node

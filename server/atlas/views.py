@@ -1,4 +1,4 @@
-"""What this node's clients see of the map of everybody.
+"""Shows this node's clients the map of everybody.
 
 What nodes tell is added up elsewhere (counts.py). Once a second clients are shown what has changed.
 Dots are joined to larger ones until there are few enough of them (layers.py).
@@ -64,10 +64,9 @@ class View:
 
 
 class Views:
-    """What this node's clients see of the map of everybody. `nodes` returns the ids of all nodes
-    that are alive, and `walked` some names of people who walked here within a day, and the number
-    of these people. `ground` is the world's seed and side.
-    """
+    """The views of this node's clients. `nodes` returns the ids of all nodes that are alive, and
+    `walked` some names of people who walked here within a day, and the number of these people.
+    `ground` is the world's seed and side."""
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 A client with a token comes back as the token's player, wherever that player is. A client with an
 invitation begins beside the player that invited it. Both players may be known to another node only,
 so the decision may take some hundred ms, or longer if many come from one address. It is written as
-one function that stops where it waits (`Steps`). This module never writes to clients.
+one function that stops where it waits (`Steps`).
 """
 
 from collections.abc import Callable, Generator
@@ -130,9 +130,8 @@ class Passing(Protocol):
 
 
 class Admission:
-    """From hello to welcome: decides whether a client may join, and as which player. `capacity` is
-    the number of players that the node accepts. `passing` is given if there are other workers to
-    which applicants may be passed."""
+    """Decides on each hello. `capacity` is the number of players that the node accepts. `passing`
+    is given if there are other workers to which applicants may be passed."""
 
     def __init__(
         self,

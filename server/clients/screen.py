@@ -1,8 +1,8 @@
-"""What one client is told: what its player sees, and whether the client keeps up with it.
+"""Sends one client what its player sees, and checks whether the client keeps up.
 
 A client acknowledges flushes with its pings, at least once a second while there are flushes. One
 that does not read, or acknowledges too late, lags: it misses events, and gets a resync when it has
-caught up. This module never keeps a queue, and never looks at what a client asks.
+caught up. There is no queue.
 """
 
 from collections.abc import Iterable
@@ -25,9 +25,7 @@ LAGGING_BYTES = 256 * 1024
 
 
 class ClientScreen:
-    """What one client is told: what its player sees, and whether the client keeps up with it. It is
-    the Screen of its resident (server/squares/hub.py).
-    """
+    """It is the Screen of its resident (server/squares/hub.py)."""
 
     __slots__ = (
         "connection",

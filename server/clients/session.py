@@ -1,6 +1,6 @@
 """The session of one player on one connection: what a client asks, who obeys it, and how it ends.
 
-What the client is told of its squares is in screen.py. This module never waits.
+screen.py sends the client its squares. Nothing here waits.
 """
 
 import logging
@@ -75,8 +75,7 @@ class Intended:
 
 
 class Session(ClientScreen):
-    """The session of one player on one connection: what a client asks, who obeys it, and how it
-    ends. It is an Applicant for its node's admission (admission.py).
+    """Obeys the messages of one client. It is an Applicant for its node's admission (admission.py).
 
     `kinds` are the kinds of messages.
     """

@@ -1,8 +1,7 @@
 """What goes from one worker of a machine to another with the socket of a client.
 
 It is packed by the names of fields, so that two versions of this program that run side by side
-during an update refuse each other's travellers, and never take one field for another. This module
-never sends anything.
+during an update refuse each other's travellers, and never take one field for another.
 """
 
 from collections.abc import Sequence

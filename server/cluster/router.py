@@ -5,7 +5,7 @@ A machine is all nodes that have the same address. The plan says which machine h
 second; so it needs a store, and heartbeats, which say how busy each machine is. A node asks the
 client of a player that belongs elsewhere to go on there. The client comes there with its token, as
 after any loss (players/takeovers.py), or stays: nothing here depends on it. A machine without an
-address has no part in this. This module only asks, and never closes a connection.
+address has no part in this.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """Actions: what the page of a game may ask of it. A game declares each by a method.
 
 The checks follow from the method's parameters, so that a game never sees a field of another type or
-out of its range. This module never calls a game.
+out of its range.
 """
 
 import inspect

@@ -4,7 +4,7 @@ A write is published on the channel of its square, and merged there by every nod
 square, by the same rule (world/tiles.py). The node that wrote puts its writes into the store within
 a second (storage/rows.py); or, if the game prefers, before it publishes them, or never. A node that
 misses a write gets it from the others, as it does players (squares/sync.py), or from the store.
-Operators wipe squares, and undo what one person wrote. This module never knows what a value means.
+Operators wipe squares, and undo what one person wrote.
 """
 
 import copy

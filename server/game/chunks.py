@@ -3,7 +3,7 @@
 Values from BARRED on bar players; lower ones do not. Otherwise the game decides how they are drawn.
 The function gets the seed, and the column and the row of a piece, and always returns the same for
 them: each node calls it, and browsers keep what it returns. A piece for which it fails is barred,
-and is asked for again some seconds later. This module never keeps such a piece.
+and is asked for again some seconds later.
 """
 
 import inspect
@@ -44,9 +44,8 @@ class Failed(Exception):
 
 
 class Chunks:
-    """Ground that is made in pieces by a function of its game: a byte for each tile. A game's own
-    subclass has its function as `make`, and as `source` a text that changes whenever the function
-    does."""
+    """Ground made by a function. A game's own subclass has its function as `make`, and as `source`
+    a text that changes whenever the function does."""
 
     #: See Terrain: clients ask for its pieces.
     function: Final = 1

@@ -1,5 +1,5 @@
-"""What the author of a game is shown in the page: what has failed, and where. This exists only if
-the server was started for an author, never for players."""
+"""Shows an author, in the page, what has failed in the game, and where. It exists only in a server
+that was started for an author."""
 
 import logging
 from collections import deque

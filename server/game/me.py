@@ -1,6 +1,6 @@
 """A player of this node, as its game knows it: what it is, and what the game lets it do.
 
-A game may declare fields of its players, which everybody sees. This module never decides anything.
+A game may declare fields of its players, which everybody sees.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,7 @@
-"""What is played on a node: a game and its parts, as the rest of the node knows them.
+"""What a node plays: a game and its parts, as the rest of the node sees them.
 
 It calls their hooks, in the order of the parts, and has all that they declare. A hook that fails
-does not harm the others. This module never decides what a game does.
+does not harm the others.
 """
 
 from collections import Counter
@@ -53,9 +53,7 @@ _WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
 
 
 class Play:
-    """What is played on a node: a game and its parts, as the rest of the node knows them. `node` is
-    the Node whose game `make` makes.
-    """
+    """The game of a node. `node` is the Node whose game `make` makes."""
 
     def __init__(self, node: Any, make: Make) -> None:
         self._node = node
@@ -118,7 +116,7 @@ class Play:
         self._notice(node)
 
     def _notice(self, node: Any) -> None:
-        """Let the node notice what the game wants to know of walks, and nothing else."""
+        """Enable only the sensors that this game uses."""
         movement = node.movement
         if self._steps or self._waiting["on_enter"]:
             step = self._step if self._steps else None

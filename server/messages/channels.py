@@ -8,8 +8,7 @@
 
 Worlds with other names, and servers of another version, can therefore share a broker. If servers of
 one world have different seeds, sides or games by mistake, they notice it on the first channel, and
-never share a square's. This module never packs or reads a message, and keeps nothing of what was
-said.
+never share a square's.
 """
 
 from collections.abc import Callable
@@ -37,7 +36,7 @@ def nodes_channel(world: str) -> str:
 
 
 class Channels:
-    """The names of a world's channels, and what publishes on them.
+    """The channels of one world.
 
     `nodes` is the channel for all nodes of the world. `ground` is the seed and the side, as the
     store has them, and `rules` is all on which nodes must agree: the ground and the game, which

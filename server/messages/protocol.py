@@ -1,7 +1,6 @@
 """The messages between clients and server: their kinds, fields and ranges, as in docs/protocol.md.
 
-What a client sends is checked here, against one row of a table, before any other code gets it. This
-module never acts on a message.
+What a client sends is checked here, against one row of a table, before any other code gets it.
 """
 
 import struct

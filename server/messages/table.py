@@ -1,7 +1,7 @@
 """The rows of which tables of messages are made, and the check of a message against its row.
 
 There are two such tables, in protocol.py for clients and in peer_protocol.py for nodes. Everything
-that is read is checked against them. This module never reads bytes, and knows no kinds.
+that is read is checked against them.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,8 +19,7 @@ _DEFAULT_PORTS = (":80", ":443")
 
 
 class Hosts:
-    """Checks the headers Host and Origin: the names that this server answers to, and the origins
-    whose pages may connect.
+    """The allowed names and origins.
 
     `origins` are allowed as well as that of the server's own pages; "*" allows all. `hosts` are the
     names that are allowed as well as the local names of this machine. Without `hosts` all names are

@@ -3,8 +3,7 @@
 Greenlets that serve HTTP run in turns. A turn begins when a greenlet goes on, and ends when it
 waits for its socket or is done. All turns together get a share of each second; then greenlets wait.
 The addresses get turns one after the other, and within an address the greenlet that has waited
-longest is first. So an address that asks for much makes only itself wait. This module never knows
-anything of requests.
+longest is first. So an address that asks for much makes only itself wait.
 """
 
 from collections import Counter, deque
@@ -33,9 +32,7 @@ QUEUE = 4000
 
 
 class Pace:
-    """Limits the share of the event loop's time that HTTP may take from players. `share` is from 0
-    to 1. Waits are counted as `http_waits` in `stats`.
-    """
+    """HTTP's time budget. `share` is from 0 to 1. Waits are counted as `http_waits` in `stats`."""
 
     def __init__(self, share: float, stats: Counter[str]) -> None:
         self._share = share

@@ -3,7 +3,7 @@
 Each process has a Unix socket in a folder that only their user can enter, under a name by which the
 others reach it. A socket travels with one datagram, which arrives as a whole or not at all. Nothing
 is confirmed: if the receiver dies before it has read the datagram, the kernel closes the socket
-that is in it, and its client comes back. This module never knows what a message says.
+that is in it, and its client comes back.
 """
 
 import _socket
@@ -36,9 +36,7 @@ _epoll: Any = getattr(select, "epoll", None) or monkey.get_original("select", "e
 
 
 class Passage:
-    """Passes open sockets between the processes of one server, each with a message. `folder` is
-    that of the Unix sockets.
-    """
+    """One process's end of the passage. `folder` is that of the Unix sockets."""
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)

@@ -45,9 +45,7 @@ class Met(NamedTuple):
 
 
 class Invitations:
-    """Guests and hosts: finds the player that sent an invitation, at this node or at another, and
-    the place beside it at which the guest begins.
-    """
+    """The search for hosts."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
-"""Notices when players of this node come near other players, for a game that wants to know.
+"""Notices when players of this node come near other players, for games that ask.
 
 All players in sight are looked at a few times a second, sorted into cells as large as they reach,
 and less often where hundreds are in each other's reach. Without such a game nobody looks. Players
 are compared by their tracks, so a meeting between two looks is seen too, unless one of the two has
-turned meanwhile. This module never decides what follows.
+turned meanwhile.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,11 +30,10 @@ _Cells = dict[tuple[int, int], list[tuple[int, int, Player]]]
 
 
 class Meetings:
-    """Notices when players of this node come near other players, for a game that wants to know.
-    Players meet within `reach` units. `on_meet` is called with a resident and the other player; it
-    returns whether the game was told. `squares` are those that this node receives, and `residents`
-    its players by their ids; players that have lost their connection meet nobody.
-    """
+    """Looks for meetings. Players meet within `reach` units. `on_meet` is called with a resident
+    and the other player; it returns whether the game was told. `squares` are those that this node
+    receives, and `residents` its players by their ids; players that have lost their connection meet
+    nobody."""
 
     def __init__(
         self,

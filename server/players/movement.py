@@ -1,8 +1,7 @@
-"""How residents move: it obeys their intents, does what is due for them, and publishes the result.
+"""Moves residents: obeys their intents, does what is due for them, and publishes the result.
 
 What a resident does is published on its square's channel. Everybody, including neighbours on this
-node, gets it only when it comes back from the broker: see server/squares/. This module never
-decides who plays.
+node, gets it only when it comes back from the broker: see server/squares/.
 """
 
 from typing import Final
@@ -49,9 +48,7 @@ TOGETHER: Final = 10
 
 
 class Movement:
-    """How residents move: it obeys their intents, does what is due for them, and publishes the
-    result. Times are node time in ms, positions in units.
-    """
+    """Moves residents. Times are node time in ms, positions in units."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Names: finds players of all nodes by what their names begin with or contain.
+"""Finds players of all nodes by what their names begin with or contain.
 
 A node asks all others, and takes what has come after ANSWER_WITHIN ms, so a silent one holds up
 nobody. A player's square is told, as the map of everybody shows it. Players that are
@@ -47,7 +47,7 @@ def matches(text: str, name: str) -> int:
 
 
 class NameSearch:
-    """Names: finds players of all nodes by what their names begin with or contain."""
+    """The search for names, on all nodes."""
 
     def __init__(
         self, bus: Bus, grid: Grid, residents: Residents, peers: Peers, moderation: Moderation

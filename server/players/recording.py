@@ -1,8 +1,7 @@
 """The way of a player while it is recorded: where it was and when, as points.
 
 From each point the player has gone straight on to the next one. Whatever is no such walk ends the
-recording: a leap, a pause of the node in which the walk is not known, or too many points. This
-module never moves a player.
+recording: a leap, a pause of the node in which the walk is not known, or too many points.
 """
 
 from collections.abc import Sequence

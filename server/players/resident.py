@@ -1,5 +1,4 @@
-"""A resident: a player that this node hosts. It only holds state, and never moves: movement.py
-moves it."""
+"""A resident: a player that this node hosts. It only holds state; movement.py moves it."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple

@@ -2,8 +2,7 @@
 
 It remembers for a minute who has left. It keeps this node subscribed to the channels of all players
 that it has, had, or remembers: there others ask about them. If somebody asks before a subscription
-holds, that is repaired like any other loss (takeovers.py). It never moves a player: movement.py
-does.
+holds, that is repaired like any other loss (takeovers.py).
 """
 
 import random
@@ -56,10 +55,8 @@ def new_id() -> int:
 
 
 class Residents:
-    """The residents of this node: how they join, lose their connection, get another one, and leave.
-    Places are positions (x, y) in units. `left` is called with each resident that has left the
-    game.
-    """
+    """The residents of a node, by id. Places are positions (x, y) in units. `left` is called with
+    each resident that has left the game."""
 
     def __init__(
         self,

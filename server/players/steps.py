@@ -1,7 +1,6 @@
-"""Notices when players of this node come to other tiles, for a game that wants to know.
+"""Notices when players of this node step onto other tiles, for games that ask.
 
 The moment of the next tile is computed when a leg begins, so nothing ever runs over all players.
-This module never moves a player.
 """
 
 from collections.abc import Callable
@@ -36,12 +35,10 @@ class _Way:
 
 
 class Steps:
-    """Notices when players of this node come to other tiles, for a game that wants to know.
-    `on_step` is called with a resident and the tiles to which it has come since the last call, one
-    after the other, and `on_enter` with one that has come into another square, and its square
-    before. Without `on_step` no tile is looked for. `certain` returns the node time in ms up to
-    which a resident's walk is certain.
-    """
+    """Computes when residents reach their next tiles. `on_step` is called with a resident and the
+    tiles to which it has come since the last call, one after the other, and `on_enter` with one
+    that has come into another square, and its square before. Without `on_step` no tile is looked
+    for. `certain` returns the node time in ms up to which a resident's walk is certain."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ to any node that asks. No player is at two nodes for long: if two nodes find tha
 one with the higher incarnation keeps it, or, if these are equal, the node with the higher id.
 Questions and answers may be lost, so each node names the players that came back to it again and
 again. All this is said on the player's own channel, and answered on that of the node that asked.
-This module never moves a player. docs/nodes.md gives the rules.
+docs/nodes.md gives the rules.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,8 +1,8 @@
-"""Notices when players of this node come near what lies there, for a game that wants to know.
+"""Notices when players of this node come within reach of things, for games that ask.
 
 The moment is computed when a leg begins, when a player comes into another square, and when
 something new lies near its way, so nothing ever runs over all players. Players without a connection
-touch nothing. This module never decides what follows.
+touch nothing.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -35,13 +35,11 @@ TRY_AGAIN: Final = 1000
 
 
 class Touches:
-    """Notices when players of this node come near what lies there, for a game that wants to know.
-    `reaches` has from how many units each kind of thing is touched, and `on_touch` is called with a
-    resident, a square and the thing there; it returns whether the game was told. `present` has the
-    ids of this node's players by their squares, and `residents` these players by their ids.
-    `squares` are those that this node receives. `certain` returns the node time in ms up to which a
-    resident's walk is certain.
-    """
+    """Computes when residents touch things. `reaches` has from how many units each kind of thing is
+    touched, and `on_touch` is called with a resident, a square and the thing there; it returns
+    whether the game was told. `present` has the ids of this node's players by their squares, and
+    `residents` these players by their ids. `squares` are those that this node receives. `certain`
+    returns the node time in ms up to which a resident's walk is certain."""
 
     def __init__(
         self,

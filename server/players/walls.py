@@ -2,7 +2,7 @@
 
 A node knows the walls of the squares that it receives, among them those around its players. When
 walls appear, a player whose way leads over them goes another way from where it is, and a player who
-stands in one is put beside it. This module never decides who builds.
+stands in one is put beside it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,8 +29,8 @@ _NEAR: Final = sorted(
 
 
 class Walls:
-    """Walls: tiles that nobody can enter because of what a game has written on them. It is the
-    ground with walls on it, and can do all else that the ground can.
+    """The walls that a node knows. It is the ground with walls on it, and can do all else that the
+    ground can.
 
     `solid` has the layers that have walls, by their numbers, and the lowest value that is a wall.
     """

@@ -1,4 +1,4 @@
-"""`python -m server.query "SELECT ..."`: asks the world, and prints the answer."""
+"""`python -m server.query "SELECT ..."`: runs a statement, and prints the answer."""
 
 from flatlands.needs import packages
 

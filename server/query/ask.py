@@ -1,7 +1,6 @@
-"""Runs one statement of a user over the tables: it may only read, and not for too long.
+"""Runs a user's statement over the tables: it may only read, and only for a limited time.
 
-It runs in a separate thread, so that the world goes on meanwhile. This module never reaches a
-network.
+It runs in a separate thread, so that the world goes on meanwhile.
 """
 
 import os
@@ -52,10 +51,9 @@ class Answer(NamedTuple):
 
 
 class Asker:
-    """Runs one statement of a user over the tables: it may only read, and not for too long.
-    `seconds` bounds the time of a statement, and `most` its rows. A statement that cannot be
-    stopped in time ends the program, with a sentence and the exit code 1.
-    """
+    """Runs statements, one at a time. `seconds` bounds the time of a statement, and `most` its
+    rows. A statement that cannot be stopped in time ends the program, with a sentence and the exit
+    code 1."""
 
     def __init__(self, source: Source, tables: Tables, seconds: float, most: int) -> None:
         self._source = source

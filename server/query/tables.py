@@ -1,7 +1,6 @@
-"""The tables that can be asked: the live world, and what its store keeps, as rows of sqlite.
+"""The tables that can be queried: the live world, and what its store keeps, as rows of sqlite.
 
-Rows are made when a statement needs them, and only for the tables that it reads. This module never
-runs a statement of a user.
+Rows are made when a statement needs them, and only for the tables that it reads.
 """
 
 import re

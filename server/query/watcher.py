@@ -2,8 +2,7 @@
 
 It is a node that was never started. It hears the heartbeats of all others, asks them in which
 squares they have players, as nodes do for the map of everybody, subscribes to these, and asks for
-what is in them, as a node does for its screens. This module never publishes anything but such
-questions.
+what is in them, as a node does for its screens. It publishes nothing but these questions.
 """
 
 from collections import Counter, deque
@@ -43,8 +42,7 @@ class Silent(Exception):
 
 
 class Watcher:
-    """A node that only watches: it hosts nobody, sends no heartbeats, and knows all players of a
-    world. `world` is the world's name. Its ground is that of the first server heard.
+    """The watching node. `world` is the world's name. Its ground is that of the first server heard.
 
     Its node's replicas report to it (PlayerNews and SquareObserver in server/squares/context.py).
     """

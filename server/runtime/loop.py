@@ -1,7 +1,4 @@
-"""The event loop: the node's clock, timers, and the guards of every callback and greenlet.
-
-This module never knows anything about squares or players.
-"""
+"""The event loop: the node's clock, timers, and the guards of every callback and greenlet."""
 
 import logging
 import time

@@ -1,6 +1,6 @@
 """Schedules of what is due at which time. They are heaps, so no loop ever runs over all players.
 
-This module never waits: a timer of the event loop calls it.
+A timer of the event loop calls them.
 """
 
 from collections.abc import Callable, Hashable, Iterator

@@ -1,5 +1,4 @@
-"""What all squares that this node is subscribed to share: the parts of the node that they need, and
-what they know together.
+"""Dependencies and state that all subscribed squares share.
 
 It finds where else a player is known. It never changes a replica: subscription.py does.
 """

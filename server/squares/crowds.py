@@ -33,8 +33,7 @@ SAVED: Final = 1000
 
 
 class Crowd:
-    """A crowd: a square with so many players that screens are told of moves roughly. Times are node
-    time in ms.
+    """The crowd in one square. Times are node time in ms.
 
     `on_end` is called when the square is no longer a crowd, after everything was told.
     """

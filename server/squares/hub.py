@@ -131,9 +131,7 @@ class Group:
 
 
 class Hub:
-    """The screens of this node, grouped by the squares that they hold, and the flush that writes to
-    them.
-    """
+    """The groups of screens of a node."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop

@@ -1,10 +1,10 @@
-"""What a game has written on the ground, as the squares of a node have it.
+"""What a game has written on the ground in the squares of this node.
 
 Writes are as in Content (world/batches.py). Nothing is lost that a node wrote just before it died:
 a node puts its writes into the store a moment later, and says with each heartbeat up to when that
 is done. Until then every node keeps what it hears of others, even when it no longer receives the
 square. If the other node dies, it puts the writes into the store itself: it does not matter how
-many nodes do so. This module never decides when anything is sent, nor which nodes live.
+many nodes do so.
 """
 
 from collections import deque

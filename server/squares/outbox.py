@@ -1,4 +1,4 @@
-"""What this node publishes about its players: which of them is in which square, and the batches.
+"""Publishes what this node's players do, in batches, and which of them are in which square.
 
 On a quiet node a batch is published at the end of the event loop's turn. On a busy node it waits
 until just before the hub's next flush: it could not reach clients earlier anyway, and one batch
@@ -8,8 +8,6 @@ The broker may lose messages, and after the last one of a quiet square nothing w
 that it was lost. So a node with players in a square repeats its number (a sign), ever more rarely,
 as long as it says nothing else there: only those who hear the square pay for that. When its last
 player has left, it says a few times that it has nobody there.
-
-This module never moves a player, and reads no batches of other nodes.
 """
 
 import random
@@ -234,8 +232,7 @@ class Signs:
 
 
 class Outbox:
-    """What this node publishes about its players: which of them is in which square, and the
-    batches.
+    """The batches of this node.
 
     `span` is the length of a square's side in units. `heard` are the squares that this node is
     subscribed to: they expect what is published there back from the broker. It also publishes in

@@ -174,8 +174,7 @@ class Peer:
 
 
 class Peers:
-    """The other nodes: which of them are alive, how their clocks differ, and whether this node is
-    linked to them.
+    """The other nodes of a world.
 
     `gone` is called with the id of a node that is dead and False, and with True once it has been
     silent for GONE_AFTER ms. `tell_link` is called when clients must be told that `whole` has
@@ -299,7 +298,7 @@ class Peers:
     def source(self, node: int) -> int:
         """Return the number by which clients know a node: 0 is this node itself.
 
-        The node must be known, and not forgotten yet.
+        Raises KeyError for an unknown node.
         """
         if node == self._id:
             return 0

@@ -1,4 +1,4 @@
-"""The squares that this node is subscribed to: as long as it needs them, and a little longer.
+"""Keeps this node subscribed to each square that it needs, and for a little longer.
 
 It subscribes and unsubscribes, and passes each square what the broker brings for it. It never looks
 into a message: subscription.py does.
@@ -30,9 +30,8 @@ READY_AFTER: Final = 300
 
 
 class Replicas(SquareContext):
-    """The squares that this node is subscribed to: as long as it needs them, and a little longer.
-    `squares`, given empty, are those that this node is subscribed to.
-    """
+    """The subscriptions of this node. `squares`, given empty, are those that this node is
+    subscribed to."""
 
     def __init__(
         self,

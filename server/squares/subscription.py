@@ -1,4 +1,5 @@
-"""A square that this node is subscribed to, with its replica, which follows what the broker brings.
+"""A square that this node is subscribed to, and its replica, which follows what the broker
+delivers.
 
 The broker may lose messages. When something from another node may be missing, the square publishes
 a sync request, and the other nodes answer with their full states. A batch changes the replica and
@@ -223,9 +224,7 @@ class SquareView:
 
 
 class Subscription:
-    """A square that this node is subscribed to, with its replica, which follows what the broker
-    brings. Times are node time in ms; in messages they are the sending node's.
-    """
+    """A subscribed square. Times are node time in ms; in messages they are the sending node's."""
 
     def __init__(self, square: Square, channel: str, context: SquareContext) -> None:
         self.square = square

@@ -33,9 +33,7 @@ SUBSCRIBED_ANEW: Final = 3
 
 
 class Sync:
-    """The sync requests of one square: when this node asks what the others have there, and its
-    answers. Times are node time in ms.
-    """
+    """The sync requests of one square. Times are node time in ms."""
 
     def __init__(
         self, square: Square, channel: str, around: SquareContext, layers: Layers | None

@@ -1,1 +1,1 @@
-"""What lasts, as a node uses it: asks the store, reads from it, and finds who shares it."""
+"""What lasts: the node's client of the store, and what it reads and writes there."""

@@ -1,8 +1,7 @@
 """Boards: who has how many points.
 
 A player is known by its owner: a hash of the key, a secret that its client keeps. Only the hash is
-stored, and no account is needed. This module never gives points: what earns them does, in the same
-step of the store.
+stored, and no account is needed. What earns points gives them, in the same step of the store.
 """
 
 import hashlib
@@ -39,9 +38,8 @@ def owner_of(key: str) -> str:
 
 
 class Boards:
-    """Boards: who has how many points. The boards are those of the game `name`. An owner is as in
-    `owner_of`, or "" for a player without a key.
-    """
+    """The boards of one game. The boards are those of the game `name`. An owner is as in
+    `owner_of`, or "" for a player without a key."""
 
     def __init__(self, name: str, store_client: StoreClient, loop: Loop) -> None:
         self._name = name

@@ -1,7 +1,6 @@
 """The client of the store: calls it in greenlets, so that neither the event loop nor players wait.
 
-A store that does not answer stops nothing but what needs it. This module never decides what is
-asked.
+A store that does not answer stops nothing but what needs it.
 """
 
 import logging

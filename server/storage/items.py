@@ -4,8 +4,7 @@ Each is one item with the fields of its kind. Taking one, what follows it, and t
 one step in the store. So of all who reach for an item, at any node, exactly one gets it, and
 nothing is lost with a node. While a thing *lies* in a square, the group of its item is the square's
 name. While it *waits*, its item has no group, and is due when the thing is to lie there
-(upkeep.py). The group of a record is what stands before a slash in its id. This module never knows
-connections.
+(upkeep.py). The group of a record is what stands before a slash in its id.
 """
 
 import copy

@@ -6,8 +6,6 @@ due within LEASE, and the next node that looks claims it: there is another holde
 seconds. A node counts by its own clock for how long its lease is valid: for three quarters of what
 it asked for, from before it asked. So the lease is never valid at two nodes at the same time,
 however slow the store is. Without a store each node holds its own.
-
-This module never decides what a holder does, nor what one does whose lease is no longer valid.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""Where things lie: the names of squares in the store, and from how far a player reaches a thing.
-
-This module never decides what the player may do with it.
-"""
+"""Where things lie: the names of squares in the store, and how far a player reaches."""
 
 from flatlands.world.grid import Square
 from flatlands.world.track import Track

@@ -1,8 +1,8 @@
-"""Reads from the store what lies in the squares that this node is subscribed to.
+"""Reads from the store what lies in the subscribed squares.
 
 The store has the truth, and the channels of squares carry the news. News may be lost, so a square
 is read when this node begins to receive it, whenever messages of it may have been lost, once a
-minute, and when the store answers again. This module never changes what is in the store.
+minute, and when the store answers again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -42,9 +42,8 @@ class Written(Protocol):
 
 
 class Reader:
-    """Reads from the store what lies in the squares that this node is subscribed to. `fetch` may
-    wait for the store. `layers` are those on which the game writes.
-    """
+    """Reads squares, one after the other. `fetch` may wait for the store. `layers` are those on
+    which the game writes."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""Records: what a game has in the store by an id, for whatever has no place in the world.
+"""Records: what a game keeps in the store under an id, without a place in the world.
 
 If several callers change one at the same time, no change is lost; if several add one with the same
-id, or forget it, exactly one does. Nobody is shown a record: a game tells what is in it. This
-module never keeps one in memory.
+id, or forget it, exactly one does. Nobody is shown a record: a game tells what is in it. None is
+kept in memory.
 """
 
 import copy

@@ -1,8 +1,8 @@
-"""What a game has written on the ground, as the store has it: a row for each part of a square.
+"""The store's copy of what a game has written on the ground: a row for each part of a square.
 
 A row has, for each tile that was written, its value and stamp, who wrote it last, and which value
 it had before. Rows are read and replaced, many in one step of the store, and the same step counts
-how many tiles have which value. This module never decides when that is done.
+how many tiles have which value.
 """
 
 import struct

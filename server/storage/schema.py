@@ -4,7 +4,7 @@ Kinds of things and of records change from one version of a game to the next. In
 already has, a new field has its lowest value, and what was in a removed field is seen by nobody. A
 field that allows less than it ever did needs an `upgrade`. Each version of a kind has a number,
 which what it has put into the store has too, so that a game with an older one leaves alone what it
-cannot know. This module never changes a thing or a record.
+cannot know.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,9 +1,10 @@
-"""Does what is due in the store of a game: plants, lets things lie, and removes what is over.
+"""Does what is due in a game's store: plants things, lets them appear, and removes what has
+expired.
 
 A part of the ground is *planted* when somebody first comes near: an item without a body stands for
 it; the node that claims this item asks the game what lies there, and puts that in its place in one
 step. A thing that waits is due when it is to lie there: the node that claims it then lets it lie,
-and publishes that. This module never knows players.
+and publishes that.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,9 +42,7 @@ Plant = Callable[[Tile], Sequence[Thing] | None]
 
 
 class Upkeep:
-    """Does what is due in the store of a game: plants, lets things lie, and removes what is over.
-    `plant` is None if nothing is planted.
-    """
+    """Claims what is due, and does it. `plant` is None if nothing is planted."""
 
     def __init__(
         self, items: Items, grid: Grid, replicas: Replicas, loop: Loop, plant: Plant | None

@@ -1,8 +1,7 @@
 """The pages: the game's files, served from memory, and /healthz.
 
 The files are read once, at the start. A request for one costs the players next to nothing, and the
-files on disk may change without harm. The other pages are plain Flask. This module never knows the
-server, except what is passed to it.
+files on disk may change without harm. The other pages are plain Flask.
 """
 
 import gzip

@@ -1,7 +1,6 @@
 """How busy this process is with its players, and where a line would divide them.
 
-It tells the supervisor (migration.py) and the other machines (router.py). It never decides what
-follows from that.
+It tells the supervisor (migration.py) and the other machines (router.py).
 """
 
 import time

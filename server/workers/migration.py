@@ -5,8 +5,7 @@ The plan says which worker that is (placement.py); the supervisor sends it once 
 is passed on when it says hello, before anything of its player exists, or later, as a takeover in
 which the connection moves too: the worker that has the player gives it up (players/takeovers.py),
 and the other one goes on with all that there was of it (clients/traveller.py). Socket and state are
-one datagram (net/socket_passing.py), and the sender forgets them at once. This module never
-decides who may play.
+one datagram (net/socket_passing.py), and the sender forgets them at once.
 """
 
 import logging
@@ -62,10 +61,9 @@ class MigratingServer(Protocol):
 
 
 class Migration(Placement):
-    """Passes players to the worker of this machine that serves their part of the world, so that
-    neighbours are together, and takes in those that other workers send. `slot` is this worker's,
-    from 0. It implements `Passing` for admission. `burden` says how busy this worker is. `connect`
-    makes a connection of a socket that has come."""
+    """This worker's part in the migration of players. `slot` is this worker's, from 0. It
+    implements `Passing` for admission. `burden` says how busy this worker is. `connect` makes a
+    connection of a socket that has come."""
 
     def __init__(
         self,

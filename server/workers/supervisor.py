@@ -179,8 +179,7 @@ class Child:
 
 
 class Supervisor:
-    """Several workers on one port: the supervisor binds it, and starts, watches and replaces
-    workers.
+    """The parent of all workers.
 
     `arguments` is the command line, which the workers get too. Once `stopping` is set, nothing here
     waits any longer; whoever sets it calls stop().

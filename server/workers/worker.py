@@ -2,7 +2,7 @@
 
 Once a second, and after every command, the worker writes a line: its state, the reasons if it is
 not ready, and after a tab how busy it is (`pack_load`). It writes from its event loop, so a loop
-that hangs is silent. It reads commands of one byte each. It never decides anything itself.
+that hangs is silent. It reads commands of one byte each.
 """
 
 import logging

@@ -173,7 +173,7 @@ def verdict(form: Form, tried: Sequence[Pair]) -> tuple[int, str]:
                 return REGRESSION_CODE, f"failed: of the run {run}, {failed[-1].spoiled}"
             return NOT_VALID_CODE, (
                 f"not valid: of {form.attempts} pairs of the run {run} only {count} were "
-                f"undisturbed, and {form.pairs} are needed; end what else runs here"
+                f"undisturbed, and {form.pairs} are needed; stop other programs here"
             )
     sure: list[str] = []
     unsure: list[str] = []

@@ -36,7 +36,7 @@ _Names = dict[int, tuple[str, int]]
 
 
 class Today:
-    """Who has walked here within the last day, by name: the newest NAMES_MOST people."""
+    """The newest NAMES_MOST people."""
 
     def __init__(self, node: Node) -> None:
         self._queue = f"{TODAY_QUEUE} {node.channels.ground}"

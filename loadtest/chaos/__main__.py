@@ -151,7 +151,7 @@ def _soaked(seconds: int, bots: int, display: show.Display) -> int:
 def _line(outcome: Outcome) -> str:
     if outcome.invalid:
         why = "; ".join(outcome.invalid)
-        return f"  not valid: {why}; end what else runs here, or use fewer --bots"
+        return f"  not valid: {why}; stop other programs here, or use fewer --bots"
     kept = "; ".join(outcome.broken) or "kept"
     return f"  right after {outcome.right:.1f} s, promised {outcome.fault.promise:g} s: {kept}"
 

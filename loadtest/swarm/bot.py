@@ -58,8 +58,7 @@ DEAF_BUFFER = 16 * 1024
 
 
 class Bot(Connection, Playing):
-    """One bot: a WebSocket client that plays as docs/protocol.md describes. Times are in us of the
-    run's clock.
+    """A bot. Times are in us of the run's clock.
 
     Only the starts of tracks are in ms of the clock of the bot's node. `offset` is that clock minus
     the run's, in ms, as the quickest pong until now has shown it.

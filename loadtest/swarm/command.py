@@ -100,7 +100,7 @@ def _judge(done: list[Result], display: show.Display) -> int:
             code = 1
         for why in result.invalid:
             display.say(
-                f"not valid: {show.name(result.options)}: {why}; end what else runs here, "
+                f"not valid: {show.name(result.options)}: {why}; stop other programs here, "
                 "use fewer bots, or --processes on a machine with more cores"
             )
             code = code or 3

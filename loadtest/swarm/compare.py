@@ -41,8 +41,8 @@ def main(arguments: Sequence[str]) -> int:
     """Print what differs; return 0 if nothing is worse in the second file, and CROSSED if it is."""
     parser = Parser(
         "bots.py compare",
-        "Say which figures of the second file differ from those of the first one by more than\n"
-        "the runs of each differ among themselves: --repeat 5 --json FILE keeps five runs.",
+        "Say which figures differ between two files by more than they vary among the runs of\n"
+        "each file: --repeat 5 --json FILE keeps five runs.",
         "A figure differs if all runs of one file are above all of the other, and the medians are\n"
         "farther apart than the runs of either file, and than 1 %. The exit code is 0 if nothing\n"
         "is worse, 99 if something is, 2 for bad files.",
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     before, after = _groups(given.before), _groups(given.after)
     if not (both := [name for name in before if name in after]):
         parser.error(
-            "no run with the same scenario, bots, broker and workers is in both files and valid"
+            "the files have no valid runs with the same scenario, bots, broker and workers"
         )
     terminal, worse = Terminal(), False
     for what in _machines(given.before["machine"], given.after["machine"]):
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
         _print(terminal, rows)
         if min(len(before[name]), len(after[name])) < 2:
             terminal.say(
-                "One run has no spread: what differs is not known. Use --repeat 3 or more."
+                "One run has no spread, so nothing can be said to differ: use --repeat 3 or more."
             )
     left = sorted(set(before) ^ set(after))
     if left:

@@ -45,8 +45,8 @@ class Door:
 
 
 class Connection:
-    """A bot's connection over TCP, or over TLS. A subclass has `opened`, `received` and `lose`:
-    those of bot.py say what each is given."""
+    """One connection. A subclass has `opened`, `received` and `lose`: those of bot.py say what each
+    is given."""
 
     def __init__(self, door: Door, sockets: "Sockets") -> None:
         self._door, self._sockets = door, sockets

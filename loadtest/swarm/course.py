@@ -14,9 +14,8 @@ TOO_LATE = 500_000
 
 
 class Course:
-    """The course of one life of a bot: what it intended, and where it was told that it is. Times
-    are in us of the run's clock, but those of the bot's node in ms of the node's clock, as the
-    starts of tracks are. `former` is the player's last seq in the life before, or 0.
+    """One life. Times are in us of the run's clock, but those of the bot's node in ms of the node's
+    clock, as the starts of tracks are. `former` is the player's last seq in the life before, or 0.
     """
 
     def __init__(self, former: int = 0) -> None:

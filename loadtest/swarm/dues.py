@@ -20,9 +20,8 @@ def room(bots: int) -> Any:
 
 
 class Dues:
-    """When the intents of all bots were due, in memory that all processes of a run share. `memory`
-    is what `room` returned for `bots`; `elsewhere`: more bots play on other machines.
-    """
+    """The due times of all bots. `memory` is what `room` returned for `bots`; `elsewhere`: more
+    bots play on other machines."""
 
     def __init__(self, memory: Any, bots: int, elsewhere: bool = False) -> None:
         self._elsewhere = elsewhere

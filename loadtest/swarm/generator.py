@@ -78,9 +78,7 @@ def main(pipe: Any, plan: Plan) -> None:
 
 
 class Generator:
-    """One process of the swarm: an event loop over its bots' sockets and their agenda. Times are in
-    us of the run's clock.
-    """
+    """The event loop of a process. Times are in us of the run's clock."""
 
     def __init__(self, pipe: Any, plan: Plan) -> None:
         self.plan, self._pipe = plan, pipe

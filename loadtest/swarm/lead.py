@@ -123,7 +123,7 @@ def gathered(
             server = stack.enter_context(socket.create_server(address, family=family))
         except OSError as error:
             raise Trouble(
-                f"nobody can join at {address[0]} ({error}): choose another port"
+                f"cannot listen on {address[0]} ({error}): choose another port"
             ) from error
         say(f"waiting for {count} generators: bots.py join {address[0]}:{server.getsockname()[1]}")
         until = time.monotonic() + patience

@@ -58,14 +58,14 @@ class Line:
             raise Trouble(f"{who} has another {SECRET}: give both the same") from error
         except (OSError, EOFError) as error:
             self.close()
-            raise Trouble(f"{who} has hung up, or says nothing, before a run") from error
+            raise Trouble(f"{who} hung up or fell silent before a run") from error
 
     def send(self, message: tuple[Any, ...]) -> None:
         """Send a message: a word that says what it is, and its content."""
         try:
             self._end.send_bytes(msgpack.packb(message, default=_pack))
         except OSError as error:
-            raise Trouble(f"{self.who} has ended in the middle of the run ({error})") from error
+            raise Trouble(f"{self.who} ended during the run ({error})") from error
 
     def recv(self) -> Any:
         """Wait for the next message, and return it."""
@@ -74,7 +74,7 @@ class Line:
             told = msgpack.unpackb(data, use_list=False, strict_map_key=False, ext_hook=_unpack)
         except (OSError, EOFError, ValueError) as error:
             why = str(error) or "it has hung up"
-            raise Trouble(f"{self.who} has ended in the middle of the run ({why})") from error
+            raise Trouble(f"{self.who} ended during the run ({why})") from error
         if told[0] == "trouble":
             raise Trouble(f"{self.who} says: {told[1]}")
         return told

@@ -20,9 +20,7 @@ AGAIN = 2000
 
 
 class Lockstep:
-    """Lockstep, for the scenario `life`: a bot steps once told of its neighbours' last steps. Times
-    are in us of the run's clock.
-    """
+    """Counts neighbours' steps. Times are in us of the run's clock."""
 
     def __init__(self, plan: Plan, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda, self._tally = plan, agenda, tally

@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a process of the swarm: all that it needs to know at its start.
+    """The plan of one process.
 
     `address` is (IP address, port) and `name` the server's name; `tls` is "", "checked" or
     "unchecked", and `login` what a proxy in front of it asks for. `game` is the one whose own bots

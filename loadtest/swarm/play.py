@@ -40,7 +40,7 @@ RESTART = 1012
 
 
 class Play:
-    """What the bots of a process do: join, move as their scenario says, leave, and come back."""
+    """The bots of a process at play."""
 
     def __init__(self, plan: Plan, sockets: Sockets, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda = plan, agenda

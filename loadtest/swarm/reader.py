@@ -88,7 +88,7 @@ Part = Flush | bytes
 
 
 class Reader:
-    """Splits received bytes into messages, and decodes flushes: once for all bots of a process."""
+    """Reads for all bots of a process."""
 
     def __init__(self) -> None:
         #: Flushes by their frames: those since the last turn, and those before it.

@@ -320,20 +320,18 @@ class _Run:
                 self._hear(pipe)
             for hand in self._hands:
                 if phase != "reporting" and time.monotonic() - hand.heard > SILENT_SECONDS:
-                    raise _Ended(
-                        f"{hand.who} has told nothing for {SILENT_SECONDS:.0f} s", certain=True
-                    )
+                    raise _Ended(f"{hand.who} was silent for {SILENT_SECONDS:.0f} s", certain=True)
             if self._target.died and self._deed is None:
-                raise _Ended(f"{self._target.died} in the middle of the run", certain=True)
+                raise _Ended(f"{self._target.died} during the run", certain=True)
             if self._deed_failed:
-                raise _Ended(f"what was to be done has failed: {self._deed_failed}", certain=True)
+                raise _Ended(f"the planned action failed: {self._deed_failed}", certain=True)
             total = self._latest.total()
             self._progress(phase, time.monotonic() - self._phase_began[1], total)
             self._check_alone(total)
             if until is not None and until(total):
                 return
         if until is not None and ends:
-            raise _Ended(f"{phase} has not ended within {seconds:.0f} seconds")
+            raise _Ended(f"{phase} did not end within {seconds:.0f} seconds")
 
     def _check_alone(self, total: dict[str, Any]) -> None:
         """End the run if no bot plays and none will come back."""

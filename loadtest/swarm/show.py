@@ -152,11 +152,11 @@ def unknown(done: Sequence[Result]) -> list[str]:
     found = []
     if any(run.options.url and run.measured and run.figures["server"] is None for run in done):
         found.append(
-            "CPU and memory of the server are not known: it was not started for the run, and tells "
+            "The server's CPU time and memory are unknown: it was already running, and reports "
             "them only with --admin-token."
         )
     if any(run.options.url or re.search("://[^,]", run.options.broker) for run in done):
-        found.append("CPU of the broker is not known: it was not started for the run.")
+        found.append("The broker's CPU time is unknown: it was already running.")
     return found
 
 

@@ -18,9 +18,7 @@ FAULTY = ("failed", "store")
 
 
 class Tally:
-    """Counts what the bots of a process receive, and how late they send their moves. Times are in
-    us of the run's clock.
-    """
+    """The counts of a process. Times are in us of the run's clock."""
 
     def __init__(self) -> None:
         self.reader = Reader()

@@ -170,7 +170,7 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
 
     Raises Trouble if nothing answers there, or the token does not open the numbers.
     """
-    wrong = Trouble(f"{bare(url)!r} is not the address of a server: ws://HOST:PORT/ws is one")
+    wrong = Trouble(f"{bare(url)!r} is not the address of a server, such as ws://HOST:PORT/ws")
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "wss" else 80)
@@ -194,7 +194,7 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
     except OSError as error:
         raise Trouble(
             f"nothing answers at {url} ({error.strerror or error}): start a server there, or leave "
-            "--url out and one is started"
+            "out --url to have one started"
         ) from error
     path = (parts.path or "/ws") + (f"?{parts.query}" if parts.query else "")
     target = Target(address, path, name=parts.hostname, tls=tls, token=token)
@@ -204,8 +204,8 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
             target.open("/stats").close()
         except OSError as error:
             raise Trouble(
-                f"the server at {url} does not show its numbers ({error}): give --admin-token as "
-                "the server has it, or leave it out"
+                f"the server at {url} refuses its numbers ({error}): give its --admin-token, or "
+                "leave that out"
             ) from error
     return target
 
@@ -272,5 +272,5 @@ def _wait_ready(target: Target) -> None:
         except OSError as error:
             why = str(error)
         if target.died or time.monotonic() > deadline:
-            raise Trouble(f"the server does not get ready: {target.died or why}")
+            raise Trouble(f"the server did not become ready: {target.died or why}")
         signals.sleep(0.05)

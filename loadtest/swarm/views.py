@@ -43,9 +43,7 @@ Slots = dict[tuple[int, int], tuple[Known, int]]
 
 
 class View:
-    """Which player a slot means, for all bots of a process that are connected to one node.
-    `players` are the bots (bot.py) of the process by their players' ids.
-    """
+    """The slots of one node. `players` are the process's bots (bot.py) by their players' ids."""
 
     def __init__(self, rules: Rules, dues: Dues, players: dict[int, Any]) -> None:
         self._rules, self._dues, self._players = rules, dues, players

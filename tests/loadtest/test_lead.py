@@ -65,14 +65,14 @@ def test_a_message_that_is_too_long_or_broken_or_never_whole_ends_the_line(
     near, far = lines
     os.write(far.fileno(), content)
     far.close()
-    with pytest.raises(Trouble, match="the generator box has ended in the middle of the run"):
+    with pytest.raises(Trouble, match="the generator box ended during the run"):
         near.recv()
 
 
 def test_a_generator_that_says_nothing_is_given_up(monkeypatch):
     monkeypatch.setattr(line, "PATIENCE_SECONDS", 1)
     near, far = ends()
-    with far, pytest.raises(Trouble, match="somebody has hung up, or says nothing"):
+    with far, pytest.raises(Trouble, match="somebody hung up or fell silent"):
         Line(near, "somebody", leads=True)
 
 

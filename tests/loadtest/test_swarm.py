@@ -279,7 +279,7 @@ def test_two_generators_are_one_swarm_and_one_that_dies_fails_it_by_name(tmp_pat
         said += leader.communicate(timeout=PATIENCE)[0]
         assert one.wait(PATIENCE) == 0, one.stdout.read()
     assert leader.returncode == 1
-    assert "the generator other has ended in the middle of the run" in said
+    assert "the generator other ended during the run" in said
     whole, broken = json.loads(path.read_text())["runs"]
     assert whole["faults"] == [] and (whole["invalid"] or whole["adds_up"]), said
     assert whole["totals"]["playing"] == 20 and whole["figures"]["deliveries/s"] > 0
@@ -408,7 +408,9 @@ def test_a_server_behind_tls_and_a_proxy_is_reached_below_a_path(tmp_path, crowd
         assert ADMIN not in (tmp_path / "runs.json").read_text()
         # Without the token the swarm does not ask, since a refusal would raise an alert.
         code, said = run(*options, "--insecure", "--late", "400")
-        assert "CPU and memory of the server are not known" in said and "server - broker -" in said
+        assert (
+            "The server's CPU time and memory are unknown" in said and "server - broker -" in said
+        )
         assert json.loads(crowd.get("stats"))["counted"].get("admin_refused", 0) == 0
         code, said = run(*with_token[:-1], "another")
         assert code == 1 and said.count("\n") == 1 and "HTTP Error 401" in said, said
@@ -430,7 +432,7 @@ def test_a_broker_behind_tls_is_reached_and_its_password_is_shown_nowhere(tmp_pa
     assert code in (0, 3) and "moves a second" in said, said
     for text in (said, *kept):
         assert f"rediss://localhost:{redis.port}" in text and QUOTED not in text
-    assert all("CPU of the broker is not known" in text for text in (said, kept[1]))
+    assert all("The broker's CPU time is unknown" in text for text in (said, kept[1]))
 
 
 @contextmanager

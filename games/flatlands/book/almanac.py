@@ -53,9 +53,7 @@ class Writer(Record, lasts=CLAIM):
 
 
 class Almanac(Part):
-    """The almanac: one page for each day of the world, which tells of the day before by five
-    statements of SQL over its tables.
-    """
+    """Writes and shows the almanac."""
 
     entries = Records(Entry)
     writers = Records(Writer)

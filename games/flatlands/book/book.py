@@ -9,7 +9,7 @@ from flatlands.games.flatlands.notes import LINES, MARK, Note
 
 
 class Book(Part):
-    """The book: shows its lines to the person that they are about."""
+    """The part of the game with the book."""
 
     notes = Records(Note)
 

@@ -75,10 +75,8 @@ class Race(Event):
 
 
 class Echoes(Part):
-    """Echoes: a player races from a signpost to the next one, and the best run of each course walks
-    along as its echo. A course is the cell of its first signpost and the side on which the next one
-    is.
-    """
+    """Races and their echoes. A course is the cell of its first signpost and the side on which the
+    next one is."""
 
     events = (Race,)
     best = Records(Echo)

@@ -73,7 +73,7 @@ class Claim(Record, lasts=60):
 
 
 class Gardens(Part):
-    """Gardens: for each gem found, a player can plant something on free ground."""
+    """The gardens of all players."""
 
     plants = Cells(persist="write-through", per_owner=PLANTS_MOST, forget=PLANT_SECONDS)
     purses = Records(Purse)

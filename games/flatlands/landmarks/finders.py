@@ -20,7 +20,7 @@ MOST = 1000
 
 
 class Finders(Part):
-    """The finders of landmarks: who has found which one, and in which place among its finders."""
+    """Counts finders."""
 
     carved = Records(Carved)
     notes = Records(Note)

@@ -95,9 +95,7 @@ class Waits(NamedTuple):
 
 
 class Twins(Part):
-    """Twin stones: a gem floats between two stones, and opens while a person stands on each of
-    them.
-    """
+    """The part of the game with twin stones."""
 
     things = [Twin, Half]
     persons = Records(Person)

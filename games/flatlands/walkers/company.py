@@ -108,10 +108,9 @@ class _Around(NamedTuple):
 
 
 class Company:
-    """The company that people of the herd keep: whom they greet, whom they answer, whose wave they
-    return. `person` returns a person that this node hosts, by its id, or None; `begin` lets it
-    begin an errand now, and `quotes` is what they say to nobody rather than SAYINGS.
-    """
+    """Chooses whom the people of the herd greet and answer. `person` returns a person that this
+    node hosts, by its id, or None; `begin` lets it begin an errand now, and `quotes` is what they
+    say to nobody rather than SAYINGS."""
 
     def __init__(
         self,

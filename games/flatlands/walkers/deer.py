@@ -76,9 +76,7 @@ def meadow(terrain: Terrain, group: int) -> Place:
 
 
 class Deer:
-    """Deer: computer players that graze on a meadow, flee from players, and gather again. `home` is
-    the middle of its meadow. Times are node time in ms.
-    """
+    """A deer. `home` is the middle of its meadow. Times are node time in ms."""
 
     def __init__(self, stage: Stage, resident: Resident, home: Place) -> None:
         self.resident = resident

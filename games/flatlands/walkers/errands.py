@@ -68,9 +68,7 @@ SOON: Final = 10
 
 
 class Errands:
-    """What a person of the herd does for another player: greets it, leads it to a sight, answers
-    it, returns its wave, walks with it. Times are node time in ms.
-    """
+    """The errands of one person of the herd. Times are node time in ms."""
 
     def __init__(self, stage: Stage, sights: Sights) -> None:
         self._stage = stage

@@ -80,7 +80,7 @@ NOTHING = Stored(-1, {})
 
 
 class Herd:
-    """The herd: all computer players of a world, which one node keeps at a time, by a lease."""
+    """Moves the herd while this node holds the lease."""
 
     def __init__(self, node: Node, sizes: Sizes) -> None:
         self._stage = stage = Stage(node)

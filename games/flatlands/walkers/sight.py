@@ -53,9 +53,7 @@ class Sight(NamedTuple):
 
 
 class Sights:
-    """The sight that guests are led to, and the way there by paths: functions of the ground. `best`
-    is None until the search has ended.
-    """
+    """Searches the ground for sights. `best` is None until the search has ended."""
 
     def __init__(self, terrain: Terrain, landmarks: Landmarks) -> None:
         self._terrain = terrain

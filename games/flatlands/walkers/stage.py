@@ -25,9 +25,7 @@ LOOKS_AT: Final = 400
 
 
 class Stage:
-    """What computer players act through, and what they see of others. Times are node time in ms,
-    distances are in units.
-    """
+    """A node, as its computer players see it. Times are node time in ms, distances are in units."""
 
     def __init__(self, node: Node) -> None:
         self.loop, self.grid, self.terrain = node.loop, node.grid, node.terrain

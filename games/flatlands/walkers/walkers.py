@@ -12,7 +12,7 @@ from flatlands.games.flatlands.walkers.talk import quotes
 
 
 class Walkers(Part):
-    """Computer players: a part of Flatlands. Its `game` is Flatlands."""
+    """The part of the game with computer players. Its `game` is Flatlands."""
 
     entries = Records(Entry)
 

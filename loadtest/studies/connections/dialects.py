@@ -50,7 +50,7 @@ class Talk:
 
 
 class Dialect(Protocol):
-    """How a connection speaks: to Flatlands, or to a Redis. Times are whole numbers above 0."""
+    """What a connection sends, and how it reads the answers. Times are whole numbers above 0."""
 
     #: The names of its requests.
     requests: tuple[str, ...]

@@ -26,7 +26,7 @@ from flatlands.world.grid import SIDE
 
 
 class Harness:
-    """Nodes with their sessions, over simulated links and on a clock that only the test moves. The
+    """The nodes of a world, with their clients. The
     nodes `play` this class of a game, with its `options`. `free`: the ground has no obstacles;
     otherwise it is that of the game. Each node's clock is `skew` ms ahead of the one before, and
     the nodes are machines with these `addresses`. `stores` opens the store of each node. A square

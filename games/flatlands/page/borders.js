@@ -6,9 +6,9 @@
  * @type {{ margin: 'drop' | 'lead' | null, word: string, means: string, colour: string,
  *   dash: number[] }[]} */
 export const BORDERS = [
-  { margin: 'drop', word: 'drop margin', means: 'squares outside it are dropped', colour: '#ff7d9c',
+  { margin: 'drop', word: 'drop margin', means: 'you drop squares outside it', colour: '#ff7d9c',
     dash: [20, 6, 4, 6] },
-  { margin: 'lead', word: 'lead margin', means: 'squares inside it are subscribed', colour: '#3ff0c0',
+  { margin: 'lead', word: 'lead margin', means: 'you subscribe to squares inside it', colour: '#3ff0c0',
     dash: [4, 5] },
   { margin: null, word: 'your screen', means: '', colour: '#ffffff', dash: [14, 9] },
 ];

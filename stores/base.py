@@ -366,7 +366,9 @@ class Store(Backend):
 
 def _name(text: str) -> str:
     if type(text) is not str or len(text) > NAME_CHARACTERS_MOST or "\0" in text:
-        raise ValueError(f"a name must be a text of at most {NAME_CHARACTERS_MOST} characters, without NUL")
+        raise ValueError(
+            f"a name must be a text of at most {NAME_CHARACTERS_MOST} characters, without NUL"
+        )
     return text
 
 

@@ -200,8 +200,10 @@ def _check(merge: str, persist: bool | str, limits: list[int], forget: float | N
     """Raise ValueError, with a sentence for its author, if there can be no such cells."""
     if merge not in RULES:
         raise ValueError(f"merge must be one of {', '.join(RULES)}, not {merge!r}")
-    if not (type(persist) is bool or persist == "first") or (merge == "sum" and not persist):
-        raise ValueError(f"persist must be True, 'first' or, except for sums, False: not {persist!r}")
+    if not (type(persist) is bool or persist == "write-through"):
+        raise ValueError(f"persist must be True, False or 'write-through', not {persist!r}")
+    if merge == "sum" and not persist:
+        raise ValueError("sums always persist")
     for limit in limits:
         if type(limit) is not int or limit < 1:
             raise ValueError(f"a limit of cells must be a whole number, 1 or more, not {limit!r}")
@@ -211,7 +213,7 @@ def _check(merge: str, persist: bool | str, limits: list[int], forget: float | N
 def _check_forget(persist: bool | str, forget: float | None) -> None:
     least = FORGET_LEAST if persist else FADE_LEAST
     if forget is not None and not (isinstance(forget, int | float) and forget >= least):
-        what = "cells that do persist" if persist else "cells that do not persist"
+        what = "cells that persist" if persist else "cells that do not persist"
         raise ValueError(f"{what} must forget after {least} s or more, not after {forget!r}")
 
 

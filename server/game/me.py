@@ -143,7 +143,7 @@ class Me(Known):
         if cls.__base__ is not Me:
             raise ValueError(f"{cls.__name__} must inherit from Me itself")
         cls.fields = fields_of(cls, dir(Me), VALUES, TEXT_MOST)
-        persistent = [field for field in cls.fields if field.persistent]
+        persistent = [field for field in cls.fields if field.persist]
         if sum(len(field.name) + _longest(field) + 4 for field in persistent) > TOKEN_FIELDS_MOST:
             raise ValueError(
                 f"{cls.__name__} keeps more than a token can hold: shorten the names of its fields"

@@ -61,7 +61,7 @@ _Actions = dict[tuple[str, str], _Action]
 
 
 class Moderation:
-    """The orders that this node knows.
+    """The actions that are in force, as this node knows them.
 
     `who` is what an action applies to: for KICK and MUTE a player's id in digits, for BY_OWNER the
     first MARK characters of an owner or, for a player without a key, as many hexadecimal digits of

@@ -69,7 +69,7 @@ class _Fields:
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
         cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXT_MOST)
         if any(field.persist for field in cls.fields):
-            raise ValueError(f"a field of {name} is persist=True: only fields of players can be")
+            raise ValueError(f"a field of {name} has persist=True: only fields of players can")
         cls.shown = tuple(field for field in cls.fields if field.name[0] != "_")
         cls.wordy = any(field.type is str for field in cls.shown)
         make: Any = namedtuple  # its fields are data

@@ -214,7 +214,7 @@ def _take_actions(
 
     @pages.get("/admin/<action>")
     def not_posted(action: str) -> Response:
-        answer = _answer(405, "Send orders by POST: curl -X POST.")
+        answer = _answer(405, "Use POST: curl -X POST.")
         answer.headers["Allow"] = "POST"
         return answer
 

@@ -183,7 +183,7 @@ def test_a_server_that_is_alone_is_not_drained(server):
 
 def test_only_a_post_moderates(server):
     answer = ask(server, "admin/close", token=ADMIN)
-    assert answer == (405, "Send orders by POST: curl -X POST.\n")
+    assert answer == (405, "Use POST: curl -X POST.\n")
     assert "door" not in ready(server)
 
 

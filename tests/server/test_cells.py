@@ -441,13 +441,16 @@ def test_values_of_the_store_are_compared_a_few_squares_at_a_time(monkeypatch):
     ("wrong", "said"),
     [
         ({"merge": "middle"}, "one of last, first, most, sum, not 'middle'"),
-        ({"persist": 1}, "persist must be True, 'first' or, except for sums, False: not 1"),
-        ({"persist": "last"}, "persist must be True, 'first' or, except for sums, False: not 'last'"),
-        ({"merge": "sum", "persist": False}, "except for sums, False: not False"),
+        ({"persist": 1}, "persist must be True, False or 'write-through', not 1"),
+        ({"persist": "last"}, "persist must be True, False or 'write-through', not 'last'"),
+        ({"merge": "sum", "persist": False}, "sums always persist"),
         ({"most": 0}, "a whole number, 1 or more, not 0"),
         ({"per_owner": 1.5}, "a whole number, 1 or more, not 1.5"),
         ({"forget": 59}, "cells that do persist must forget after 60 s or more, not after 59"),
-        ({"persist": False, "forget": 0.5}, "cells that do not persist must forget after 1 s or more"),
+        (
+            {"persist": False, "forget": 0.5},
+            "cells that do not persist must forget after 1 s or more",
+        ),
     ],
 )
 def test_cells_that_are_declared_wrongly_are_refused_with_a_sentence(wrong, said):

@@ -52,7 +52,7 @@ export function install({ client, state, view, minimap, map, hud, session, contr
     const { read } = cairns;
     hud.focusWorld();
     if (read === null) return;
-    events.mute(read.thing.values.player, true);
+    events.emit('mute', read.thing.values.player, true);
     hud.toast(`${read.thing.values.name} is muted.`);
   }
 

@@ -99,7 +99,7 @@ def declared(name: str, method: Any) -> Action:
             )
         if parameter.default.persist:
             raise ValueError(
-                f"{parameter.name!r} of the action {name} has persist=True: only players' fields can"
+                f"{parameter.name!r} of the action {name} cannot persist: only players' fields can"
             )
         fields.append(replace(parameter.default, name=parameter.name))
     of_address = Rate(f"do_{name}", *address) if address else None

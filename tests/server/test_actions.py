@@ -342,7 +342,7 @@ def declare(method, name="buy"):
             lambda: declare(lambda self, me, what: 0),
             r"the action buy must say what 'what' may be: number\(low, high\)",
         ),
-        (lambda: declare(lambda self, me, n=KEPT: 0), "'n' of the action buy is kept"),
+        (lambda: declare(lambda self, me, n=KEPT: 0), "'n' of the action buy cannot persist"),
         (lambda: declare(lambda self: 0), "the action buy must take me"),
         (lambda: declare(lambda self, me: None, "stop"), "cannot be called stop"),
         (

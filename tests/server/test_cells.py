@@ -446,7 +446,7 @@ def test_values_of_the_store_are_compared_a_few_squares_at_a_time(monkeypatch):
         ({"merge": "sum", "persist": False}, "sums always persist"),
         ({"most": 0}, "a whole number, 1 or more, not 0"),
         ({"per_owner": 1.5}, "a whole number, 1 or more, not 1.5"),
-        ({"forget": 59}, "cells that do persist must forget after 60 s or more, not after 59"),
+        ({"forget": 59}, "cells that persist must forget after 60 s or more, not after 59"),
         (
             {"persist": False, "forget": 0.5},
             "cells that do not persist must forget after 1 s or more",

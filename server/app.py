@@ -320,13 +320,13 @@ class Server:
         session = Session(connection, self.node, self._admission, self._tokens, self.limits, KINDS)
         self.sessions.add(session)
         self._greeting.add(session)
-        guest = connection.guest
-        assert guest is not None
+        limited = connection.limited
+        assert limited is not None
 
         def evict() -> bool:
             return session.resident is None and connection.abort()
 
-        guest.close = evict
+        limited.close = evict
 
         def closing(code: int, _reason: str) -> None:
             session.closed(code)
@@ -386,8 +386,8 @@ class Server:
             for session in list(self._greeting):
                 if session.resident is not None:
                     self._greeting.discard(session)
-                    if session.connection.guest is not None:
-                        session.connection.guest.stay()
+                    if session.connection.limited is not None:
+                        session.connection.limited.stay()
                 elif session.owes_hello and now - session.opened >= HELLO_WITHIN:
                     # With this code the page tries again, since it may itself have stood still.
                     session.refuse(Refused("hello", "no hello came in time", protocol.FULL))

@@ -62,7 +62,7 @@ class Connection:
         "on_drain",
         "address",
         "last_heard",
-        "guest",
+        "limited",
         "closed_by_peer",
         "_loop",
         "_socket",
@@ -89,13 +89,13 @@ class Connection:
         max_message: int,
         early: bytes = b"",
         address: str = "",
-        guest: LimitedConnection | None = None,
+        limited: LimitedConnection | None = None,
     ) -> None:
         """Own `sock`, a connected non-blocking socket that nobody else uses or watches.
 
         `max_message` is the largest accepted message in bytes (see FrameReader). `early` are bytes
-        after the handshake that were read already. `address` is the client's IP address. `guest` is
-        the connection as the limits know it, and must be told when it ends.
+        after the handshake that were read already. `address` is the client's IP address. `limited`
+        is the connection as the limits know it, and must be told when it ends.
         """
         #: Called with (opcode, payload): TEXT or BINARY.
         self.on_message: Callable[[int, bytes], object] = _ignore
@@ -111,7 +111,7 @@ class Connection:
         self.more = False
         #: The IP address of the client, as far as proxies give it; "" if it is not known.
         self.address = address
-        self.guest = guest
+        self.limited = limited
         self.last_heard = monotonic()  # seconds, when the last bytes came in
         #: Whether the peer began to close, so that the close code is the peer's choice.
         self.closed_by_peer = False
@@ -317,8 +317,8 @@ class Connection:
             self._light = Rates()
         if self._light.spend(LIGHT.name, LIGHT, now, count):
             return True
-        if self.guest is not None:
-            self.guest.count("limited_frames")
+        if self.limited is not None:
+            self.limited.count("limited_frames")
         return False
 
     def _call(self, callback: Callable[..., object], *args: object) -> None:
@@ -401,8 +401,8 @@ class Connection:
         self._remainder = self._queued = None
         self._fd = -1
         self._socket.close()
-        if self.guest is not None:
-            self.guest.leave()
+        if self.limited is not None:
+            self.limited.leave()
 
     def _report(self) -> None:
         on_close = self.on_close

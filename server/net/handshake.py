@@ -243,9 +243,9 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             "503 Service Unavailable",
             "This server is being drained: reconnect to reach another server of this world.",
         )
-        guest: LimitedConnection = self.socket.guest
+        limited: LimitedConnection = self.socket.limited
         yield (
-            not limits.allow_address(HANDSHAKES, address) or not guest.settle(address),
+            not limits.allow_address(HANDSHAKES, address) or not limited.settle(address),
             "429 Too Many Requests",
             "Too many connections from your address: try again in a few seconds.",
             ("Retry-After", "10"),
@@ -268,7 +268,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         """
         self.deadline.close()
         sock = self.socket
-        guest: LimitedConnection = sock.guest
+        limited: LimitedConnection = sock.limited
         # Bytes that came in one segment with the request are in the reader's buffer. If the buffer
         # is empty, peek() reads from the socket, which must not block.
         sock.settimeout(0)
@@ -279,13 +279,13 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         except OSError:
             return  # the peer has gone: pywsgi closes
         self.socket = None  # so pywsgi's loop ends, and closes nothing
-        sock.guest = None  # and gevent closes nothing either
+        sock.limited = None  # and gevent closes nothing either
         # It is a plain socket even in a monkey-patched process: gevent's sockets keep two watchers.
         plain = _socket.socket(fileno=sock.detach())
         connection = Connection(
-            plain, self.server.max_message, bytes(early), self.environ["REMOTE_ADDR"], guest
+            plain, self.server.max_message, bytes(early), self.environ["REMOTE_ADDR"], limited
         )
-        guest.close = connection.abort
+        limited.close = connection.abort
         self.rfile.close()
         self.environ.pop("wsgi.input", None)
         try:

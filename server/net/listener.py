@@ -121,22 +121,22 @@ class WebSocketServer(WSGIServer):
             return None
         sock, address = accepted
         paced = PacedSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
-        guest = self.limits.enter(_peer(address), lambda: _hang_up(paced))
-        if guest is None:
+        limited = self.limits.enter(_peer(address), lambda: _hang_up(paced))
+        if limited is None:
             _send_off(paced, _TOO_MANY)
             self._accepting.pay(time.perf_counter() - begun)
             return None
-        paced.guest = guest
-        paced.turn = Turn(self.pace, guest.key)
+        paced.limited = limited
+        paced.turn = Turn(self.pace, limited.key)
         self._accepting.pay(time.perf_counter() - begun)
         return paced, address
 
     def do_close(self, sock: PacedSocket, *args: Any) -> None:  # type: ignore[override]
         """Close a connection that was not handed on. gevent calls this."""
         super().do_close(sock, *args)
-        if sock.guest is not None:
-            sock.guest.leave()
-            sock.guest = None
+        if sock.limited is not None:
+            sock.limited.leave()
+            sock.limited = None
 
     def _pause(self, seconds: float, then: Callable[[], object] | None = None) -> None:
         self.stop_accepting()

@@ -143,11 +143,11 @@ class Turn:
 class PacedSocket(Socket):
     """A socket whose greenlet ends its turn whenever it waits for the socket."""
 
-    __slots__ = ("turn", "guest")
+    __slots__ = ("turn", "limited")
 
     turn: Turn
     #: The connection in the limits; None once the socket was handed to a Connection.
-    guest: LimitedConnection | None
+    limited: LimitedConnection | None
 
     def _wait(self, *arguments: Any, **more: Any) -> None:
         self.turn.end()

@@ -341,10 +341,10 @@ class Limits:
             self.stats["limited_descriptors"] += 1
             self._leave(key)
             return None
-        guest = LimitedConnection(self, key, close)
+        limited = LimitedConnection(self, key, close)
         self.connections += 1
-        self.strangers[guest] = None
-        return guest
+        self.strangers[limited] = None
+        return limited
 
     def admit(self, key: Hashable | None, times: int = 1) -> bool:
         """Count one more connection for a key; return False if it may have no more than `times`
@@ -360,14 +360,14 @@ class Limits:
         self._held.update((CONNECTIONS, each) for each in counted)
         return True
 
-    def left(self, guest: LimitedConnection) -> None:
+    def left(self, limited: LimitedConnection) -> None:
         """Note that a connection has ended."""
         self.connections -= 1
-        self.strangers.pop(guest, None)
-        self._leave(guest.key)
-        guest.key = None
+        self.strangers.pop(limited, None)
+        self._leave(limited.key)
+        limited.key = None
         # Otherwise the connection and all that was made for it would refer to itself.
-        guest.close = _ended
+        limited.close = _ended
 
     def _leave(self, key: Hashable | None) -> None:
         """Count one connection less for a key."""
@@ -406,9 +406,9 @@ class Limits:
     def make_room(self) -> bool:
         """Close the oldest connection that has not sent hello; return False if there is none."""
         while self.strangers:
-            guest = next(iter(self.strangers))
-            del self.strangers[guest]
-            if guest.close():
+            limited = next(iter(self.strangers))
+            del self.strangers[limited]
+            if limited.close():
                 self.stats["evicted"] += 1
                 return True
         return False

@@ -183,17 +183,17 @@ class Migration(Placement):
 
     def _take(self, sock: Any, address: str, sent: int, what: Greeting | Traveller) -> None:
         """Take in a client that another worker has sent at the node time `sent`."""
-        guest = None
+        limited = None
         if self._loop.now() - sent <= TOO_OLD:
-            guest = self._limits.enter(address, lambda: False, self._workers)
-        if guest is None:
+            limited = self._limits.enter(address, lambda: False, self._workers)
+        if limited is None:
             # The client comes back by itself, and its player goes on from its token.
             self._node.stats["not_taken"] += 1
             with suppress(OSError):
                 sock.send(close_frame(protocol.RESTART, NOT_TAKEN))
             sock.close()
             return
-        connection = self._connect(sock, protocol.MESSAGE_LIMIT, b"", address, guest)
+        connection = self._connect(sock, protocol.MESSAGE_LIMIT, b"", address, limited)
         try:
             session = self._server.begin(connection)
             connection.start()

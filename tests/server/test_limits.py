@@ -73,11 +73,11 @@ def nothing():
 
 def test_each_address_has_its_own_limit_of_connections(clock):
     one = limits(clock, per_address=3)
-    guests = [one.enter("192.0.2.1", nothing) for _ in range(5)]
-    assert [guest is None for guest in guests] == [False] * 3 + [True] * 2
+    connections = [one.enter("192.0.2.1", nothing) for _ in range(5)]
+    assert [limited is None for limited in connections] == [False] * 3 + [True] * 2
     assert one.enter("192.0.2.2", nothing)
     assert one.stats["limited_connections"] == 2
-    guests[0].leave()
+    connections[0].leave()
     assert one.enter("192.0.2.1", nothing) and not one.enter("192.0.2.1", nothing)
 
 
@@ -92,10 +92,10 @@ def test_all_addresses_of_a_slash_64_count_as_one(clock):
 
 def test_all_networks_of_a_slash_48_together_have_sixteen_times_as_much(clock):
     one = limits(clock, per_address=2)
-    guests = [one.enter(f"2001:db8:1:{n:x}::1", nothing) for n in range(40)]
-    assert [guest is not None for guest in guests] == [True] * 32 + [False] * 8
+    connections = [one.enter(f"2001:db8:1:{n:x}::1", nothing) for n in range(40)]
+    assert [limited is not None for limited in connections] == [True] * 32 + [False] * 8
     assert one.enter("2001:db8:2::1", nothing) and one.enter("192.0.2.1", nothing)
-    guests[0].leave()
+    connections[0].leave()
     assert one.enter("2001:db8:1:ffff::1", nothing)
     assert not one.enter("2001:db8:1:fffe::1", nothing)
     # A machine with few connections leaves as many for others.
@@ -149,33 +149,33 @@ def test_when_all_places_are_taken_the_oldest_connection_without_a_hello_goes(cl
         def close():
             if not plays:
                 closed.append(name)
-                guests[name].leave()
+                connections[name].leave()
             return not plays
 
-        guest = one.enter("192.0.2.1", close)
-        if guest is not None:
-            guests[name] = guest
-        return guest
+        limited = one.enter("192.0.2.1", close)
+        if limited is not None:
+            connections[name] = limited
+        return limited
 
-    guests = {}
+    connections = {}
     enter("plays, not known yet", plays=True)
     for name in "abcde":
         assert enter(name)
-    guests["a"].stay()
+    connections["a"].stay()
     assert enter("f") and closed == ["b"]
     assert enter("g") and closed == ["b", "c"]
     assert one.connections == 6 and one.stats["evicted"] == 2
     for name in ("d", "e", "f", "g"):
-        guests[name].stay()
+        connections[name].stay()
     assert enter("h") is None and one.stats["limited_descriptors"] == 1
 
 
 def test_what_was_made_for_a_connection_is_freed_when_it_ends(clock):
     class Made:
-        """What a server makes for a connection: knows the guest, and can close it."""
+        """What a server makes for a connection: knows how it is limited, and can close it."""
 
         def __init__(self, limits):
-            self.guest = limits.enter("192.0.2.1", self.close)
+            self.limited = limits.enter("192.0.2.1", self.close)
 
         def close(self):
             return True
@@ -184,7 +184,7 @@ def test_what_was_made_for_a_connection_is_freed_when_it_ends(clock):
     seen = weakref.ref(made)
     gc.disable()
     try:
-        made.guest.leave()
+        made.limited.leave()
         del made
         assert seen() is None
     finally:

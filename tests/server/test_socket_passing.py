@@ -165,8 +165,8 @@ class Owned:
 
     def __init__(self, sock):
         self.limits = Limits({"evicted": 0})
-        self.guest = self.limits.enter("192.0.2.1", lambda: False)
-        self.connection = Connection(sock, 4096, b"", "192.0.2.1", self.guest)
+        self.limited = self.limits.enter("192.0.2.1", lambda: False)
+        self.connection = Connection(sock, 4096, b"", "192.0.2.1", self.limited)
         self.messages, self.ends = [], []
         self.connection.on_message = lambda _opcode, payload: self.messages.append(payload)
         self.connection.on_close = lambda *end: self.ends.append(end)

@@ -38,7 +38,7 @@ def location_of(path):
 
 def operators():
     """Return one path for each page that is not a file."""
-    pages = make_pages(dict, operator_pages(None, None, None, None))
+    pages = make_pages(dict, operator_pages(None, None, None, None, None))
     rules = [rule.rule for rule in pages._application.url_map.iter_rules()]
     assert {"/healthz", "/stats"} < set(rules)
     return {re.sub("<.*>", "kick", rule) for rule in rules}

@@ -10,11 +10,11 @@ from typing import Any
 
 import gevent
 
-from flatlands.server.app import STOP_WITHIN
 from flatlands.server.messages.channels import WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
 from flatlands.server.squares.crowds import CROWD_FROM
+from flatlands.server.workers.draining import STOP_WITHIN
 from flatlands.stores.base import Store
 from flatlands.testkit.client import Client
 from flatlands.testkit.clock import Clock
@@ -156,7 +156,7 @@ class Harness:
         return [host for host in self.hosts if not host.frozen]
 
     def stop(self, host: Host) -> None:
-        """Stop a node as server/app.py does it, within a second or two."""
+        """Stop a node as server/workers/draining.py does it, within a second or two."""
         host.node.play.stop()
         host.node.peers.publish(DRAINING)
         for client in self.clients:

@@ -1,4 +1,4 @@
-"""One node of a harness with the sessions of its clients, as server/app.py runs it."""
+"""One node of a harness with the sessions of its clients, as a server runs it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -69,7 +69,7 @@ class Host:
         #: Client -> the opcodes and payloads that it has sent since then.
         self._unread: dict[Any, list[tuple[int, bytes]]] = {}
 
-    # As server/app.py does it.
+    # As server/clients/sessions.py does it.
 
     def begin(self, connection: FakeConnection | Any) -> Session:
         """Begin a session on a connection."""

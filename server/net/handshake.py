@@ -239,7 +239,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             f"Sec-WebSocket-Protocol must offer the protocol {server.protocol}.",
         )
         yield (
-            server.drained,
+            server.drained(),
             "503 Service Unavailable",
             "This server is being drained: reconnect to reach another server of this world.",
         )

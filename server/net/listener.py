@@ -85,8 +85,8 @@ class WebSocketServer(WSGIServer):
         self.pace = Pace(share, self.stats)
         self.limited_log = LimitedLog(log)
         self._full, self._gave_way = full, False
-        #: Whether clients are to connect to another server.
-        self.drained = False
+        #: Returns whether clients are to connect to another server.
+        self.drained: Callable[[], bool] = lambda: False
         self._accepting = Pace(ACCEPT_SHARE, Counter())
         self.logger = log  # gevent-websocket would make one with a handler of its own
 

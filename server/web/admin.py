@@ -9,10 +9,9 @@ import hmac
 import ipaddress
 import logging
 import re
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, abort, jsonify, make_response, request
@@ -36,6 +35,7 @@ from flatlands.server.players.moderation import (
 from flatlands.server.runtime import logs
 from flatlands.server.runtime.logs import log_line
 from flatlands.server.storage.client import StoreUnavailable
+from flatlands.server.web.status import Status
 from flatlands.world.grid import Rect, Square
 
 log = logging.getLogger("flatlands")
@@ -55,37 +55,17 @@ _FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Rea
 _T = TypeVar("_T")
 
 
-class Operated(Protocol):
-    """What the pages of operators use of a server. `sleep` waits for some seconds in which other
-    requests have their turn."""
-
-    stats: Counter[str]
-
-    def readiness(self) -> list[str]:
-        """Return the reasons why no more players should be sent here; none if it is ready."""
-
-    def warnings(self) -> list[str]:
-        """Return what is wrong even though players may come."""
-
-    def about(self) -> dict[str, str | int]:
-        """Return what is served, and by whom."""
-
-    def drain(self, sleep: Callable[[float], object]) -> str:
-        """Pass all players on to other servers; return "", or a sentence that says why not."""
-
-    def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
-        """Return what /stats shows."""
-
-    def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
-        """Return what /metrics shows."""
+#: Passes all players on to other servers; returns "", or a sentence that says why not. It gets what
+#: waits for some seconds in which other requests have their turn.
+Drain = Callable[[Callable[[float], object]], str]
 
 
 class _Access:
     """Decides who may see the numbers, and who may act: whoever has the token, if there is
     one. What is only seen is shown to this machine, too."""
 
-    def __init__(self, server: Operated, token: str | None) -> None:
-        self._server, self._token = server, token
+    def __init__(self, status: Status, token: str | None) -> None:
+        self._status, self._token = status, token
 
     def may_see(self) -> bool:
         """Return whether a request may be shown everything."""
@@ -106,7 +86,7 @@ class _Access:
         return token is not None and hmac.compare_digest(sent, f"Bearer {token}".encode())
 
     def _refuse(self) -> None:
-        self._server.stats["admin_refused"] += 1
+        self._status.node.stats["admin_refused"] += 1
         code = 403 if self._token is None else 401
         log_line("refused", how="admin", code=code, address=request.remote_addr)
         if self._token is None:
@@ -117,12 +97,12 @@ class _Access:
 
 
 def operator_pages(
-    server: Operated, moderation: Moderation, play: Play, token: str | None
+    status: Status, drain: Drain, moderation: Moderation, play: Play, token: str | None
 ) -> Blueprint:
     """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
-    pages, access = Blueprint("operators", __name__), _Access(server, token)
-    _show_numbers(pages, access, server, moderation)
-    _take_actions(pages, access, server, moderation, play)
+    pages, access = Blueprint("operators", __name__), _Access(status, token)
+    _show_numbers(pages, access, status, moderation)
+    _take_actions(pages, access, drain, moderation, play)
 
     @pages.after_request
     def fresh(response: Response) -> Response:
@@ -133,19 +113,17 @@ def operator_pages(
     return pages
 
 
-def _show_numbers(
-    pages: Blueprint, access: _Access, server: Operated, moderation: Moderation
-) -> None:
+def _show_numbers(pages: Blueprint, access: _Access, status: Status, moderation: Moderation) -> None:
     """Add the pages that only show something."""
 
     @pages.get("/readyz")
     def readyz() -> tuple[Response, int]:
-        reasons = server.readiness()
+        reasons = status.readiness()
         shown: dict[str, Any] = {"ready": not reasons}
         if access.may_see():
             # The reasons name brokers and nodes, which only operators may know.
-            shown |= {"reasons": reasons, **server.about()}
-            if warnings := server.warnings():
+            shown |= {"reasons": reasons, **status.about()}
+            if warnings := status.warnings():
                 shown["warnings"] = warnings
             if moderation.seconds(DOOR):
                 # This is no reason to send players to another node: all nodes have closed.
@@ -155,16 +133,16 @@ def _show_numbers(
     @pages.get("/stats")
     def stats() -> Response:
         access.check_seeing()
-        return jsonify(server.show_stats(_turn().sleep))
+        return jsonify(status.stats(_turn().sleep))
 
     @pages.get("/metrics")
     def metrics() -> Response:
         access.check_seeing()
-        return Response(server.show_metrics(_turn().sleep), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+        return Response(status.metrics(_turn().sleep), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 def _take_actions(
-    pages: Blueprint, access: _Access, server: Operated, moderation: Moderation, play: Play
+    pages: Blueprint, access: _Access, drain: Drain, moderation: Moderation, play: Play
 ) -> None:
     """Add the pages of moderation actions, and of drain, clear and undo."""
 
@@ -177,11 +155,11 @@ def _take_actions(
         return jsonify({"action": action, "who": who, "seconds": seconds})
 
     @pages.post("/admin/drain")
-    def drain() -> Response:
+    def drained() -> Response:
         access.check_acting()
         if "minutes" in request.args:
             abort(_answer(400, "A drain takes no minutes: it ends when the server is restarted."))
-        if refused := server.drain(_turn().sleep):
+        if refused := drain(_turn().sleep):
             abort(_answer(409, refused))
         log.warning("admin: drain, by %s", _by())
         return jsonify({"action": "drain"})

@@ -10,6 +10,8 @@ from typing import Final
 from flatlands.server.cluster.districts import Line, line
 from flatlands.server.node import Node
 from flatlands.server.players.resident import Resident
+from flatlands.server.squares.peers import NodeLoad
+from flatlands.server.web.metrics import memory
 
 #: What a process can bear: this share of a core; this many pairs of a player and somebody that it
 #: sees, in case they all begin to walk; and this share of the players that it accepts.
@@ -58,3 +60,9 @@ class Burden:
             return None
         residents = self._node.residents.by_id.values()
         return line([r.square for r in residents if r.screen is not None and belongs(r)])
+
+    def of_node(self, sessions: int) -> NodeLoad:
+        """Return the load of this process, which has so many sessions, for its heartbeats."""
+        router = self._node.router
+        machine = router.machine(self.busy, self.line(router.belongs))
+        return NodeLoad(memory(), sessions, len(self._node.replicas.squares), machine)

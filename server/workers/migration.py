@@ -11,10 +11,11 @@ one datagram (net/socket_passing.py), and the sender forgets them at once.
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from flatlands.server.clients.admission import Applicant, Begin, Hello
 from flatlands.server.clients.session import Session
+from flatlands.server.clients.sessions import Sessions
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.cluster.districts import WorkerLoad, read_plan, slot_name
 from flatlands.server.cluster.placement import Placement
@@ -50,16 +51,6 @@ FOLLOWED_WITHIN = 3000
 HEARD_WITHIN = 60
 
 
-class MigratingServer(Protocol):
-    """The server, as far as this module knows it."""
-
-    def begin(self, connection: Connection) -> Session:
-        """Begin a session on a connection."""
-
-    def forget(self, session: Session) -> None:
-        """Forget a session that goes on at another worker."""
-
-
 class Migration(Placement):
     """This worker's part in the migration of players. `slot` is this worker's, from 0. It
     implements `Passing` for admission. `burden` says how busy this worker is. `connect` makes a
@@ -72,7 +63,7 @@ class Migration(Placement):
         node: Node,
         burden: Burden,
         limits: Limits,
-        server: MigratingServer,
+        sessions: Sessions,
         connect: Callable[..., Connection] = Connection,
     ) -> None:
         super().__init__(slot, FOLLOWED_WITHIN, node.residents, node.loop)
@@ -81,7 +72,7 @@ class Migration(Placement):
         self._node = node
         self._burden = burden
         self._limits = limits
-        self._server = server
+        self._sessions = sessions
         self._connect = connect
         #: How many workers there are.
         self._workers = 1
@@ -167,7 +158,7 @@ class Migration(Placement):
             return False
         # It is the other worker's now, even if this one fails to release it.
         self._loop.guarded(connection.release)
-        self._server.forget(session)
+        self._sessions.forget(session)
         self._node.stats["passed_on"] += 1
         return True
 
@@ -195,7 +186,7 @@ class Migration(Placement):
             return
         connection = self._connect(sock, protocol.MESSAGE_LIMIT, b"", address, limited)
         try:
-            session = self._server.begin(connection)
+            session = self._sessions.begin(connection)
             connection.start()
             self._node.stats["taken_in"] += 1
             if isinstance(what, Greeting):

@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from flatlands import __version__
-from flatlands.server import app
+from flatlands.server.clients import sessions
 from flatlands.server.players.moderation import MARK
 from flatlands.server.storage.boards import owner_of
 from tests.inside import inside
@@ -294,7 +294,7 @@ def test_a_handshake_that_is_refused_is_in_the_log(server):
 
 
 def test_a_client_without_hello_is_refused_once_though_it_does_not_hang_up(monkeypatch):
-    monkeypatch.setattr(app, "HELLO_WITHIN", 1000)
+    monkeypatch.setattr(sessions, "HELLO_WITHIN", 1000)
     with inside() as server:
         assert SocketClient(server.port).until_closed()[0] == 1013
         until(lambda: stats(server)["connections"] == 0)

@@ -8,9 +8,9 @@ import pytest
 
 from flatlands.brokers import ring
 from flatlands.brokers.redis.cluster import slot_of
-from flatlands.server.app import DRAINED
 from flatlands.server.messages.channels import WORLD, Channels
 from flatlands.server.squares.peers import DEAF, OTHER_BROKERS, UNREADABLE
+from flatlands.server.workers.draining import DRAINED
 from flatlands.stores.base import NEVER_DUE_MS, Item
 from flatlands.stores.registry import open_store
 from tests.brokers import redis_servers

@@ -51,7 +51,7 @@ def without(names, rows):
 def test_all_that_stats_shows_of_a_server_is_explained():
     server = Server(settings.read(["--port", "0"], {"GAME": BARE}), open_broker("memory://"))
     with closing(server.node.bus.broker), closing(server._listener):
-        shown = server.show_stats(lambda _seconds: None)
+        shown = server.status.stats(lambda _seconds: None)
     server.node.loop.end()
     counted, broker = shown.pop("counted"), shown.pop("broker")
     assert len(shown) > len(GAUGES) and "cpu_ms" in counted and "published" in broker

@@ -9,8 +9,7 @@ import msgpack
 import pytest
 
 from flatlands import model, wire
-from flatlands.server import app
-from flatlands.server.clients import screen, session, tokens
+from flatlands.server.clients import screen, session, sessions, tokens
 from flatlands.server.messages import peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.net import frames
@@ -178,7 +177,7 @@ def seconds(ms):
 
 def from_to(seconds):
     """Return the range of a time that is checked once in a round, and so up to a round later."""
-    return f"{seconds} to {seconds + app.ROUND} s"
+    return f"{seconds} to {seconds + sessions.ROUND} s"
 
 
 #: What each page says, as a part of a sentence with the number from the source.
@@ -190,10 +189,10 @@ NUMBERS = {
         f"{sketches.NEAR_STEPS} + (|sx| - {sketches.NEAR_STEPS}) × {sketches.COARSE_STEPS})"
         f" × {sketches.STEP_UNITS}",
         f"lagged for {from_to(session.STUCK_AFTER // 1000)}",
-        f"is silent for {from_to(app.PING_AFTER)}",
-        f"stays silent for {from_to(app.DEAD_AFTER)}",
+        f"is silent for {from_to(sessions.PING_AFTER)}",
+        f"stays silent for {from_to(sessions.DEAD_AFTER)}",
         f"A message from a client has at most {protocol.MESSAGE_LIMIT} bytes",
-        f"a `hello` within {app.HELLO_WITHIN // 1000} seconds",
+        f"a `hello` within {sessions.HELLO_WITHIN // 1000} seconds",
         f"1 to {texts.NAME_LIMIT} characters",
         f"1 to {texts.TEXT_LIMIT} characters",
         f"up to {protocol.TOKEN_LIMIT} characters",

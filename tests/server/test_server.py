@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from flatlands.server import app
+from flatlands.server.clients import sessions
+from flatlands.server.workers import draining
 from tests.inside import inside
 from tests.processes import BARE, python, serving
 from tests.server.servers import stats, until
@@ -57,7 +58,7 @@ def test_writes_are_as_far_apart_as_the_operator_wants():
 
 
 def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch):
-    monkeypatch.setattr(app, "HELLO_WITHIN", 2000)
+    monkeypatch.setattr(sessions, "HELLO_WITHIN", 2000)
     with inside() as server:
         watcher = SocketClient(server.port)
         watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
@@ -89,7 +90,7 @@ def test_a_player_that_says_goodbye_is_gone_at_once_even_if_it_does_not_hang_up(
 
 
 def test_a_client_in_the_middle_of_its_handshake_is_also_told_of_a_stop(monkeypatch):
-    monkeypatch.setattr(app, "STOP_WITHIN", PATIENCE)
+    monkeypatch.setattr(draining, "STOP_WITHIN", PATIENCE)
     with inside() as server:
         idle = SocketClient(server.port).hello("Idle")
         with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as late:
@@ -174,7 +175,7 @@ def test_an_idle_server_sleeps():
 def test_a_silent_client_is_pinged_and_then_dropped_and_one_that_answers_stays(monkeypatch):
     quick = {"ROUND": 0.5, "ROUND_TURNS": 5, "PING_AFTER": 0.3, "DEAD_AFTER": 3}
     for name, value in quick.items():
-        monkeypatch.setattr(app, name, value)
+        monkeypatch.setattr(sessions, name, value)
     with inside() as server:
         asleep = [SocketClient(server.port).hello(f"S{n}") for n in range(8)]
         awake = []

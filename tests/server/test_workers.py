@@ -16,7 +16,7 @@ import pytest
 from gevent.event import Event
 
 from flatlands.server import settings
-from flatlands.server.app import STOP_WITHIN
+from flatlands.server.workers.draining import STOP_WITHIN
 from flatlands.server.workers.supervisor import Child, Supervisor
 from tests.brokers import redis_servers
 from tests.processes import BARE, PATIENCE, ROOT, serving

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from types import SimpleNamespace
 
-from flatlands.server.app import Server
+from flatlands.server.clients.sessions import Sessions
 
 
 class Heard:
@@ -26,14 +26,14 @@ class Heard:
 def test_no_session_is_closed_before_it_was_asked_however_long_a_round_takes(monkeypatch):
     quiet, gone = Heard(at=100), Heard(at=100)
     loop = SimpleNamespace(late=lambda: 0, now=lambda: 0)
-    server = SimpleNamespace(
-        stats=Counter(), sessions={quiet, gone}, node=SimpleNamespace(loop=loop)
-    )
+    node = SimpleNamespace(loop=loop, stats=Counter(), router=None)
+    sessions = Sessions(node, None, None, None)
+    sessions.all = {quiet, gone}
 
     def look_after(second):
         monkeypatch.setattr(time, "monotonic", lambda: second)
         for session in (quiet, gone):
-            Server._check_session(server, session)
+            sessions.check(session)
         monkeypatch.undo()
 
     look_after(190)
@@ -41,4 +41,4 @@ def test_no_session_is_closed_before_it_was_asked_however_long_a_round_takes(mon
     quiet.last_heard = 190.2
     look_after(280)
     assert quiet.did == ["pinged", "pinged"] and gone.did == ["pinged", "let go"]
-    assert server.stats["given_up"] == 1
+    assert node.stats["given_up"] == 1

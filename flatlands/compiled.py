@@ -47,6 +47,7 @@ MODULES = (
     "flatlands.world.track",
     "flatlands.server.runtime.timers",
     "flatlands.server.runtime.limits",
+    "flatlands.server.clients.handlers",
     "flatlands.server.clients.screen",
     "flatlands.server.clients.session",
     "flatlands.server.messages.channels",

@@ -6,7 +6,7 @@ so the decision may take some hundred ms, or longer if many come from one addres
 one function that stops where it waits (`Steps`).
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -31,18 +31,15 @@ from flatlands.world.track import SPEED, UNIT
 #: one comes every ten seconds, or a little later.
 WALKED = 12 * SPEED
 
-#: The most applicants that the game is asked about at once.
+#: The most clients that the game is asked about at once.
 ASKING: Final = 1000
 
 #: What a decision waits for: a function that is called with another, which it passes the answer to.
 Wait: TypeAlias = Callable[[Callable[[Any], None]], object]
 
-#: A decision: it yields what it waits for, and is sent the answers. It raises Refused.
-Steps: TypeAlias = Generator[Wait, Any, None]
-
 
 class Superseded(Exception):
-    """A later hello has asked for the same player."""
+    """Another connection has since shown the same player's token."""
 
 
 class Hello(NamedTuple):
@@ -60,7 +57,7 @@ class Hello(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """Where an applicant begins, as decided by the worker to which it came: a newcomer at this
+    """Where a client begins, as decided by the worker to which it came: a newcomer at this
     place with this id, and a player that comes back near it. `met` is the player that has invited
     it. It was passed from worker to worker `hops` times."""
 
@@ -70,11 +67,29 @@ class Begin(NamedTuple):
     hops: int = 0
 
 
-class Applicant(Protocol):
-    """A client that has sent hello, on a connection that may end at any time."""
+class Admitted(NamedTuple):
+    """The resident as which a client may play. `met` is the player that has invited it; `back`: it
+    has played before; `resumed`: it came from another machine, in the middle of its game. If its
+    connection has ended meanwhile, only this node can tell the others what becomes of the player,
+    since another one has handed it over."""
 
-    def __hash__(self) -> int:
-        """Return a number that never changes."""
+    resident: Resident
+    met: Met | None
+    back: bool
+    resumed: bool
+
+
+#: What becomes of a request.
+Decision: TypeAlias = Admitted | Refused | Superseded
+
+#: A decision on its way: it yields what it waits for, and is sent the answers. It raises Refused
+#: and Superseded. It returns None if there is nobody to tell, since the client is gone or was
+#: passed on.
+Steps: TypeAlias = Generator[Wait, Any, Admitted | None]
+
+
+class Client(Protocol):
+    """A client that has sent hello, on a connection that may end at any time."""
 
     @property
     def address(self) -> str:
@@ -84,30 +99,33 @@ class Applicant(Protocol):
     def connected(self) -> bool:
         """Whether its connection is open."""
 
-    def is_known(self, id: int) -> None:
-        """Note that it has shown the token of this player."""
+    def take_rates(self, id: int) -> None:
+        """Go on with the rates of this player, whose token it has shown."""
 
-    def welcome(
+
+class Request:
+    """The hello of a client until it is decided, when `decided` is called with it and the decision.
+    `begin` is what another worker, which has passed the client to this one, has decided."""
+
+    __slots__ = ("client", "address", "hello", "decided", "begin", "early", "ended")
+
+    def __init__(
         self,
-        resident: Resident,
-        view: Viewport,
-        met: Met | None,
-        *,
-        back: bool,
-        resumed: bool = False,
+        client: Client,
+        hello: Hello,
+        decided: Callable[["Request", Decision], None],
+        begin: Begin | None = None,
+        early: Iterable[tuple[int, Sequence[Any]]] = (),
     ) -> None:
-        """Let it play as this resident from now on, and tell it who has invited it, if anybody has;
-        `back`: it played before; `resumed`: it came from another machine, in the middle of its
-        game."""
-
-    def refuse(self, refused: Refused) -> None:
-        """Refuse it."""
-
-    def is_superseded(self) -> None:
-        """Note that another connection has since shown the same player's token."""
-
-    def missed(self, resident: Resident) -> None:
-        """Note that its connection ended before its player came here from another node."""
+        self.client = client
+        self.address = client.address
+        self.hello = hello
+        self.decided = decided
+        self.begin = begin
+        #: What the client has sent since its hello, as (kind, fields). Rates bound their number.
+        self.early = list(early)
+        #: The close code with which its connection has ended meanwhile, or None.
+        self.ended: int | None = None
 
 
 class Passing(Protocol):
@@ -121,17 +139,19 @@ class Passing(Protocol):
 
     def pass_hello(
         self,
-        applicant: Applicant,
+        request: Request,
         worker: int,
         hello: Hello,
         begin: Begin,
     ) -> bool:
-        """Pass an applicant to another worker; return False if that is impossible."""
+        """Pass a client to another worker, with its hello as the game allows it; return False if
+        that is impossible."""
 
 
 class Admission:
-    """Decides on each hello. `capacity` is the number of players that the node accepts. `passing`
-    is given if there are other workers to which applicants may be passed."""
+    """From hello to welcome: decides whether a client may join, and as which player. `capacity` is
+    the number of players that the node accepts. `passing` is given if there are other workers to
+    which clients may be passed."""
 
     def __init__(
         self,
@@ -148,15 +168,15 @@ class Admission:
         self.passing = passing
         #: How many players other nodes are asked for: there must be room for them when they come.
         self._coming = 0
-        #: How many applicants the game is being asked about; the numbers of their turns; and the id
+        #: How many clients the game is being asked about; the numbers of their turns; and the id
         #: of a player -> the turns of those that want to come back as that player, from the first
         #: one that the game is asked about to the last.
         self._asking = 0
         self._turn = count()
         self._turns_of: dict[int, list[int]] = {}
-        #: Applicants that wait for their turn, since many come from their addresses -> what is then
+        #: Requests that wait for their turn, since many come from their addresses -> what is then
         #: called.
-        self._waiting: dict[Applicant, Callable[[None], None]] = {}
+        self._waiting: dict[Request, Callable[[None], None]] = {}
         self._turns = TimerQueue(node.loop, lambda some, _due: self._waiting.pop(some)(None))
 
     @property
@@ -165,82 +185,80 @@ class Admission:
         # Players whose connections are lost do not count, nor do computer players.
         return self._node.hub.screens_holding + self._coming >= self.capacity
 
-    def decide(self, hello: Hello, applicant: Applicant, begin: Begin | None = None) -> None:
-        """Welcome an applicant or refuse it: now, or when it is its turn and other nodes have
-        answered. `begin` is what another worker, which has passed it to this one, has decided."""
-        self._go_on(applicant, self._decide(hello, applicant, begin), None)
+    def decide(self, request: Request) -> None:
+        """Decide on a request: now, or when it is its turn and other nodes have answered."""
+        self._go_on(request, self._decide(request), None)
 
-    def withdraw(self, applicant: Applicant) -> None:
-        """Forget an applicant if it still waits for its turn: its connection has ended."""
-        if self._waiting.pop(applicant, None) is not None:
-            self._turns.drop(applicant)
-            self._limits.refund(JOINS, applicant.address)
+    def withdraw(self, request: Request) -> None:
+        """Forget a request if it still waits for its turn: the client's connection has ended."""
+        if self._waiting.pop(request, None) is not None:
+            self._turns.drop(request)
+            self._limits.refund(JOINS, request.address)
 
-    def _go_on(self, applicant: Applicant, steps: Steps, answer: Any) -> None:
+    def _go_on(self, request: Request, steps: Steps, answer: Any) -> None:
         """Continue a decision with the answer that it has waited for."""
         try:
             wait = steps.send(answer)
-        except StopIteration:
-            return
-        except Refused as refused:
-            applicant.refuse(refused)
-            return
-        except Superseded:
-            applicant.is_superseded()
-            return
-        wait(partial(self._go_on, applicant, steps))
+        except StopIteration as end:
+            if end.value is not None:
+                request.decided(request, end.value)
+        except (Refused, Superseded) as decision:
+            request.decided(request, decision)
+        else:
+            wait(partial(self._go_on, request, steps))
 
-    def _decide(self, hello: Hello, applicant: Applicant, begin: Begin | None) -> Steps:
+    def _decide(self, request: Request) -> Steps:
+        hello, begin = request.hello, request.begin
         claim = self._tokens.read(hello.token) if hello.token is not None else None
-        self._check_orders(claim, applicant, hello)
+        self._check_orders(claim, request, hello)
         if claim is not None and not self._limits.allow(RETURNS, claim.id):
             raise Refused("returns", "you are reconnecting too often: wait a few seconds", FULL)
         if begin is None:
             if claim is None or claim.id not in self._node.residents.by_id:
-                yield from self._await_turn(applicant)
+                yield from self._await_turn(request)
             hello = yield from self._ask(hello, claim)
             met = yield from self._find_host(hello)
-            if not applicant.connected:
-                return
-            # A moderation action may have come since, and the game may have said who it is.
-            self._check_orders(claim, applicant, hello)
+            if not request.client.connected:
+                return None
+            # An order may have been given since, and the game may have said who it is.
+            self._check_orders(claim, request, hello)
             id = new_id() if claim is None else claim.id
             begin = Begin(id, self._place(hello, claim, met), met)
         if (worker := self._worker(begin)) is not None:
             # By then, whatever came in the same read, such as a close frame, has been read.
             yield lambda go_on: self._node.loop.call_soon(partial(go_on, None))
             assert self.passing is not None
-            if not applicant.connected or self.passing.pass_hello(applicant, worker, hello, begin):
-                return
+            connected = request.client.connected
+            if not connected or self.passing.pass_hello(request, worker, hello, begin):
+                return None
         if claim is not None:
-            yield from self._bring_back(claim, hello, applicant, begin.met)
-            return
-        self._check_seats(applicant)
+            return (yield from self._bring_back(claim, hello, request, begin.met))
+        self._check_seats(request)
         resident = self._node.residents.join(hello.name, begin.place, id=begin.id)
-        self._let_in(applicant, resident, hello, begin.met, back=False)
+        return self._let_in(resident, hello, begin.met, back=False)
 
-    def _check_orders(self, claim: Claim | None, applicant: Applicant, hello: Hello) -> None:
-        """Raise Refused if a moderation action keeps an applicant out."""
+    def _check_orders(self, claim: Claim | None, request: Request, hello: Hello) -> None:
+        """Raise Refused if an operator's order keeps a client out."""
         id = None if claim is None else claim.id
-        self._node.moderation.admit(id, applicant.address, hello.owner)
+        self._node.moderation.admit(id, request.address, hello.owner)
 
-    def _check_seats(self, applicant: Applicant) -> None:
+    def _check_seats(self, request: Request) -> None:
         """Raise Refused if there is no room for another player, or for one from this address."""
         if self.full:
             raise Refused("full", "this world is full: try again later", FULL)
-        if not self._limits.has_seat(applicant.address, self.capacity):
+        if not self._limits.has_seat(request.address, self.capacity):
             raise Refused(
                 "joins",
                 "too many players from your address are here already: try again later",
                 FULL,
             )
 
-    def _await_turn(self, applicant: Applicant) -> Steps:
-        """Wait until one more player may come from the applicant's address."""
+    def _await_turn(self, request: Request) -> Generator[Wait, Any, None]:
+        """Wait until one more player may come from the client's address."""
         if self.passing is None:
-            self._check_seats(applicant)
+            self._check_seats(request)
         # It is counted here, where it came in. A worker to which it is passed counts its players.
-        wait = self._limits.wait(JOINS, applicant.address)
+        wait = self._limits.wait(JOINS, request.address)
         if wait is None:
             raise Refused(
                 "joins",
@@ -248,11 +266,11 @@ class Admission:
                 FULL,
             )
         if wait:
-            self._turns.put(applicant, self._node.loop.now() + wait)
-            yield partial(self._waiting.__setitem__, applicant)
+            self._turns.put(request, self._node.loop.now() + wait)
+            yield partial(self._waiting.__setitem__, request)
 
     def _ask(self, hello: Hello, claim: Claim | None) -> Generator[Wait, Any, Hello]:
-        """Return an applicant's hello as the game allows it. Raises Refused, and Superseded."""
+        """Return a client's hello as the game allows it. Raises Refused, and Superseded."""
         play = self._node.play
         if not play.guards:
             return hello
@@ -282,7 +300,7 @@ class Admission:
         return hello._replace(name=guest.name, ticket="", owner=guest.owner)
 
     def _find_host(self, hello: Hello) -> Generator[Wait, Any, Met | None]:
-        """Return the player that has invited an applicant, if there is one."""
+        """Return the player that has invited a client, if there is one."""
         invitation = self._tokens.read_invitation(hello.near) if type(hello.near) is str else None
         if invitation is None:
             return None
@@ -293,7 +311,7 @@ class Admission:
         return met
 
     def _worker(self, begin: Begin) -> int | None:
-        """Return the other worker that an applicant is passed to, if any."""
+        """Return the other worker that a client is passed to, if any."""
         if self.passing is None or begin.id in self._node.residents.by_id:
             return None
         square = self._node.grid.square(*begin.place)
@@ -334,41 +352,35 @@ class Admission:
     def _blocked(self, place: Place) -> bool:
         return self._node.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
-    def _bring_back(
-        self, claim: Claim, hello: Hello, applicant: Applicant, met: Met | None
-    ) -> Steps:
-        """Let an applicant come back at this node, as the player that its token names."""
+    def _bring_back(self, claim: Claim, hello: Hello, request: Request, met: Met | None) -> Steps:
+        """Let a client come back at this node, as the player that its token names."""
         node = self._node
         resident, elsewhere = node.residents.by_id.get(claim.id), None
         # If two connections show a player's token, the later one gets the player.
         node.takeovers.withdraw(claim.id)
         if resident is not None and resident.screen is not None:
             resident.screen.give_up()
-        applicant.is_known(claim.id)
+        request.client.take_rates(claim.id)
         if resident is None:
             # There must be room before another node hands the player over.
-            self._check_seats(applicant)
+            self._check_seats(request)
             if node.peers.peers:
                 # Another node may have the player, and hands it over when it is asked.
                 self._coming += 1
                 elsewhere = yield partial(node.takeovers.ask, claim.id)
                 self._coming -= 1
             if elsewhere is WITHDRAWN:
-                applicant.is_superseded()
-                return
-            if applicant.connected:
-                self._check_orders(claim, applicant, hello)
+                raise Superseded
+            if request.client.connected:
+                self._check_orders(claim, request, hello)
             elif elsewhere is None or not elsewhere.name:
-                return
+                return None
             resident = self._return(claim, elsewhere, hello, met)
-            if not applicant.connected:
-                # The player's node has handed it over: only this node can now tell the others what
-                # becomes of it.
-                applicant.missed(resident)
-                return
+            if not request.client.connected:
+                return Admitted(resident, met, back=True, resumed=False)
         elif met is not None:
             node.movement.put(resident, met.place)
-        self._let_in(applicant, resident, hello, met, back=True, elsewhere=elsewhere)
+        return self._let_in(resident, hello, met, back=True, elsewhere=elsewhere)
 
     def _return(
         self, claim: Claim, elsewhere: Elsewhere | None, hello: Hello, met: Met | None
@@ -412,15 +424,14 @@ class Admission:
 
     def _let_in(
         self,
-        applicant: Applicant,
         resident: Resident,
         hello: Hello,
         met: Met | None,
         *,
         back: bool,
         elsewhere: Elsewhere | None = None,
-    ) -> None:
-        """Welcome an applicant as this resident; one that was invited turns towards its host."""
+    ) -> Admitted:
+        """Let a client play as this resident; one that was invited turns towards its host."""
         if met is not None and met.way is not None:
             face(self._node.movement, resident, *met.way, self._node.loop.now())
         if self._node.play.guards:
@@ -428,7 +439,7 @@ class Admission:
             resident.owner = hello.owner
             self._node.play.renamed(resident.id, hello.name, hello.owner)
         resumed = elsewhere is not None and elsewhere.walk is not None
-        applicant.welcome(resident, hello.view, met, back=back, resumed=resumed)
+        return Admitted(resident, met, back, resumed)
 
 
 def _as_it_was(resident: Resident, now: int) -> Elsewhere:

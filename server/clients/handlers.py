@@ -1,23 +1,89 @@
-"""What players do in every game besides walking: they speak, change their looks, and invite.
+"""What clients may ask: each handler obeys one kind of message.
 
-Each handler obeys one kind of message; its fields are those of docs/protocol.md. All of them raise
-Refused if the player may not do that. This module never waits.
+Its fields are those of docs/protocol.md. All handlers raise Refused if the client may not do that.
+The one of a hello is in greeting.py. This module never waits.
 """
 
 import re
 from typing import Final
 
-from flatlands.server.clients.session import OBEY, Handler, Kinds, Session
+from flatlands.server.clients.greeting import hello
+from flatlands.server.clients.session import NOBODY_WALKS_SO, Handler, Kind, Session
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, TEXT_LIMIT, clean
-from flatlands.server.runtime.limits import SAYINGS, SAYINGS_EACH
+from flatlands.server.runtime.limits import SAYINGS, SAYINGS_EACH, SPECTATORS, SPECTATORS_EACH
 from flatlands.server.runtime.logs import log_line
 from flatlands.server.storage.boards import owner_of
+from flatlands.world.grid import Rect, viewport
+from flatlands.world.track import Goal, Heading
+
+#: How many clients of this node may look at the map before others that do not play are refused.
+SPECTATORS_MOST = 1000
 
 #: The characters of a key.
 _KEY: Final = re.compile("[A-Za-z0-9_-]*")
+
+
+def walk(session: Session, number: int, t: int, dx: int, dy: int) -> None:
+    """Walk in a direction, or stand still."""
+    session.intend(number, t, Heading(dx, dy) if dx or dy else None)
+
+
+def go(session: Session, number: int, t: int, x: int, y: int) -> None:
+    """Walk to a place."""
+    session.intend(number, t, Goal(x, y))
+
+
+def home(session: Session, number: int) -> None:
+    """Go back to where newcomers begin."""
+    if session.node.play.bars is not None:
+        raise Refused("walk", NOBODY_WALKS_SO, None)
+    session.number(number)
+    session.node.movement.home(session.playing, number)
+
+
+def look(session: Session, width: int, height: int) -> None:
+    """Change how much of the world the client shows."""
+    session.node.movement.look(session.playing, viewport(width, height))
+
+
+def watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
+    """Show the map of everybody, or no longer."""
+    views = session.node.views
+    if grain is None:
+        views.leave(session)
+        session.end_to_watch()
+        return
+    if session.owes_hello:
+        if len(views) >= SPECTATORS_MOST:
+            raise Refused("full", "too many people are watching this world", protocol.FULL)
+        if not session.limits.hold(SPECTATORS, session.address, SPECTATORS_EACH):
+            raise Refused("full", "too many people are watching from your address", protocol.FULL)
+        session.watches = True
+    views.watch(session, grain, Rect(c0, r0, c1, r1))
+
+
+def ping(session: Session, time: int, number: int) -> None:
+    """Answer a ping, which acknowledges flushes."""
+    session.acknowledge(number)
+    session.answer(protocol.pong(time, session.node.loop.now()))
+    session.catch_up()
+
+
+def ack(session: Session, number: int) -> None:
+    """Note that the client has received flushes."""
+    session.acknowledge(number)
+    session.catch_up()
+
+
+def ticket(session: Session, text: str) -> None:
+    """Keep what the game will look at when the client says hello."""
+    if session.resident is not None:
+        raise Refused("hello", "a ticket must come before hello")
+    # No other game looks at it.
+    session.ticket = text if session.node.play.guards else ""
 
 
 def say(session: Session, text: str) -> None:
@@ -120,16 +186,23 @@ def _cleaned(field: Field, value: object) -> object:
     return cleaned
 
 
-#: The kinds of messages, and who obeys them.
+#: Who obeys each kind of message.
 _HANDLERS: Final[dict[int, Handler]] = {
-    **OBEY,
+    protocol.HELLO: hello,
+    protocol.WALK: walk,
+    protocol.GO: go,
+    protocol.HOME: home,
+    protocol.VIEWPORT: look,
     protocol.SAY: say,
-    protocol.APPEAR: appear,
+    protocol.PING: ping,
     protocol.INVITE: invite,
     protocol.KEY: key,
+    protocol.ACK: ack,
+    protocol.WATCH: watch,
     protocol.DO: do,
+    protocol.APPEAR: appear,
+    protocol.TICKET: ticket,
 }
 
-
 #: The kinds of messages that clients may send.
-KINDS: Final = Kinds(protocol.MESSAGES, _HANDLERS)
+KINDS: Final = {kind: Kind(row, _HANDLERS[kind]) for kind, row in protocol.MESSAGES.items()}

@@ -1,38 +1,29 @@
-"""The session of one player on one connection: what a client asks, who obeys it, and how it ends.
+"""The session of one player on one connection: what has come, who obeys it, and how it ends.
 
-screen.py sends the client its squares. Nothing here waits.
+What obeys each kind of message is in handlers.py, what welcomes the player in greeting.py, and what
+the client is told of its squares in screen.py. This module never waits.
 """
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from flatlands.server.clients.admission import Admission, Begin, Hello
+from flatlands.server.clients.admission import Admission, Request
 from flatlands.server.clients.screen import ClientScreen
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.clients.traveller import Traveller
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import Row
-from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
 from flatlands.server.net.connection import Connection
-from flatlands.server.net.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
+from flatlands.server.net.frames import NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG
 from flatlands.server.node import Node
-from flatlands.server.players.invitations import Met
 from flatlands.server.players.movement import INTENT_AGE
 from flatlands.server.players.resident import Resident, next_incarnation
-from flatlands.server.runtime.limits import SEATS, SPECTATORS, SPECTATORS_EACH, Limits, Rate, Rates
-from flatlands.server.runtime.logs import log_line
-from flatlands.world.grid import Rect, Viewport, viewport
-from flatlands.world.track import DIAGONAL, SPEED, UNIT, Goal, Heading, Intent
-
-log = logging.getLogger("flatlands")
+from flatlands.server.runtime.limits import SEATS, SPECTATORS, Limits, Rate, Rates
+from flatlands.world.track import Intent
 
 #: ms after which the connection of a client that lags is ended.
 STUCK_AFTER: Final = 30_000
-
-#: How many clients of this node may look at the map before others that do not play are refused.
-SPECTATORS_MOST = 1000
 
 #: ms after which the store has answered, or will not.
 ANSWERED_WITHIN: Final = 3000
@@ -40,6 +31,8 @@ ANSWERED_WITHIN: Final = 3000
 #: The reason in the close frame of a connection whose player goes on at another connection.
 TAKEN_OVER: Final = "you are playing somewhere else now"
 
+#: The answer to a client that wants to walk as the game does not let its players walk.
+NOBODY_WALKS_SO: Final = "in this game nobody walks like that"
 
 #: How many messages over its rates a client may send before its connection is closed. If this node
 #: has only just learnt of a player, the player may have used up its rates elsewhere.
@@ -49,16 +42,14 @@ PATIENCE: Final = Rate("patience", 2, 40)
 Handler = Callable[..., None]
 
 
-class Kinds:
-    """The kinds of messages that clients may send: the row of each, how often a client may send it,
-    and who obeys it."""
+class Kind:
+    """A kind of message that clients may send: how often each may send it, and who obeys it."""
 
-    __slots__ = ("rows", "rates", "handlers")
+    __slots__ = ("rate", "handler")
 
-    def __init__(self, rows: Mapping[int, Row], handlers: Mapping[int, Handler]) -> None:
-        self.rows = rows
-        self.rates = {kind: Rate(row.name, row.rate, row.burst) for kind, row in rows.items()}
-        self.handlers = handlers
+    def __init__(self, row: Row, handler: Handler) -> None:
+        self.rate = Rate(row.name, row.rate, row.burst)
+        self.handler = handler
 
 
 class Intended:
@@ -75,7 +66,8 @@ class Intended:
 
 
 class Session(ClientScreen):
-    """Obeys the messages of one client. It is an Applicant for its node's admission (admission.py).
+    """The session of one player on one connection: what has come, who obeys it, and how it ends. It
+    is a Client for its node's admission (admission.py).
 
     `kinds` are the kinds of messages.
     """
@@ -89,12 +81,10 @@ class Session(ClientScreen):
         "_kinds",
         "_noted",
         "watches",
-        "_admission",
+        "admission",
+        "request",
         "_seated",
         "_known_as",
-        "_waiting",
-        "_early",
-        "_ended",
         "_asked",
         "ticket",
     )
@@ -106,14 +96,14 @@ class Session(ClientScreen):
         admission: Admission,
         tokens: Tokens,
         limits: Limits,
-        kinds: Kinds,
+        kinds: dict[int, Kind],
     ) -> None:
         super().__init__(connection, node, tokens)
         #: Node time at which it was opened, or last ceased to watch without playing.
         self.opened = node.loop.now()
         #: When the client was last heard before its last ping, as `Connection.last_heard` has it.
         self.pinged = 0.0
-        self._admission = admission
+        self.admission = admission
         self._kinds = kinds
         self.limits = limits
         #: What the client has sent lately, by the kinds of messages. This belongs to the player: a
@@ -128,12 +118,8 @@ class Session(ClientScreen):
         #: after the messages that came with it, or None.
         self.intents = 0
         self._noted: Intended | None = None
-        #: Whether it has sent hello, and was neither welcomed nor refused yet.
-        self._waiting = False
-        #: Messages between hello and welcome, as (kind, fields). Rates bound their number.
-        self._early: list[tuple[int, Sequence[Any]]] = []
-        #: The close code with which the connection ended while it waited, or None.
-        self._ended: int | None = None
+        #: Its hello, while that was neither welcomed nor refused yet.
+        self.request: Request | None = None
         #: What it has sent for the game before its hello.
         self.ticket = ""
         #: Node time at which the client last asked for anything but to walk.
@@ -144,43 +130,43 @@ class Session(ClientScreen):
     @property
     def owes_hello(self) -> bool:
         """Whether it neither plays, nor is about to, nor looks at the map."""
-        return self.resident is None and not self._waiting and not self.watches
+        return self.resident is None and self.request is None and not self.watches
 
-    # What the client asks.
+    # What has come.
 
     def _message(self, opcode: int, payload: bytes) -> None:
         try:
             if opcode == TEXT:
                 raise Refused("text", "messages must be binary frames", protocol.UNSUPPORTED)
-            fields = protocol.read(payload, self._kinds.rows)
-            kind: int = fields.pop(0)
-            greeted = self.resident is not None or self._waiting
-            if kind == protocol.HELLO and greeted:
+            fields = protocol.read(payload)
+            number: int = fields.pop(0)
+            kind = self._kinds[number]
+            greeted = self.resident is not None or self.request is not None
+            if number == protocol.HELLO and greeted:
                 raise Refused("hello", "hello may be sent only once")
-            if kind not in _BEFORE_HELLO and not greeted:
+            if number not in _BEFORE_HELLO and not greeted:
                 raise Refused("hello", "the first message must be hello")
-            self.spend(kind, self._kinds.rates[kind])
-            if self._waiting:
-                self._early.append((kind, fields))
+            self.spend(number, kind.rate)
+            if self.request is not None:
+                self.request.early.append((number, fields))
             else:
-                if kind not in _AFTER_INTENTS:
+                if number not in _AFTER_INTENTS:
                     self._asked = self.node.loop.now()
                     if self._noted is not None:
                         self._act()
-                self._kinds.handlers[kind](self, *fields)
+                kind.handler(self, *fields)
         except Refused as refused:
             self.refuse(refused)
         if self._noted is not None and not self.connection.more:
             self._act()
 
-    def _obey_early(self) -> None:
-        """Obey the messages that came between hello and welcome."""
-        early, self._early = self._early, []
-        for kind, fields in early:
+    def obey(self, messages: Iterable[tuple[int, Sequence[Any]]]) -> None:
+        """Obey messages that came before the welcome, each as (kind, fields)."""
+        for kind, fields in messages:
             if not self.connection.open:
                 return
             try:
-                self._kinds.handlers[kind](self, *fields)
+                self._kinds[kind].handler(self, *fields)
             except Refused as refused:
                 self.refuse(refused)
         if self._noted is not None:
@@ -203,6 +189,29 @@ class Session(ClientScreen):
             None if self.rates.spend(PATIENCE.name, PATIENCE, now) else protocol.POLICY,
         )
 
+    # Its player, and the player's rates.
+
+    def take_rates(self, id: int) -> None:
+        """Go on with the rates of this player, whose token the client has shown."""
+        self._known_as = id
+        rates = self.limits.take_rates(id)
+        if rates is not None:
+            self.rates = rates
+        else:
+            # It may have used up its chat messages at another node a moment ago.
+            say = self._kinds[protocol.SAY].rate
+            self.rates = Rates()
+            self.rates.spend(protocol.SAY, say, self.node.loop.now(), say.burst - 1)
+            for action in self.node.play.actions.values():
+                rate = action.rate
+                self.rates.spend(rate.name, rate, self.node.loop.now(), rate.burst - 1)
+
+    def play(self, resident: Resident) -> None:
+        """Play as this resident from now on."""
+        self.resident, self.player = resident, resident.id
+        self._known_as = resident.id
+        self._seated = self.limits.hold(SEATS, self.address)
+
     def _end_to_play(self) -> None:
         """Free its seat, and keep its rates in case the player comes back."""
         if self._seated:
@@ -211,118 +220,6 @@ class Session(ClientScreen):
         if self._known_as is not None:
             self.limits.keep_rates(self._known_as, self.rates)
             self._known_as = None
-
-    def _hello(
-        self,
-        _version: int,
-        name: str,
-        width: int,
-        height: int,
-        token: str | None,
-        near: int | str | None,
-        x: int | None,
-        y: int | None,
-    ) -> None:
-        cleaned = clean(name, NAME_LIMIT)
-        if cleaned is None:
-            raise Refused("name", BAD_NAME)
-        place = None if x is None or y is None else (x, y)
-        view = viewport(width, height)
-        self.greet(Hello(cleaned, view, token, near, place, self.ticket))
-
-    def greet(
-        self,
-        hello: Hello,
-        begin: Begin | None = None,
-        early: Iterable[tuple[int, Sequence[Any]]] = (),
-    ) -> None:
-        """Let a client that has said hello play, or refuse it. If another worker has passed it on,
-        that one has decided where it begins, and `early` is what came after the hello."""
-        self._waiting, self._early = True, list(early)
-        self._admission.decide(hello, self, begin)
-
-    # The answers to its hello.
-
-    def is_known(self, id: int) -> None:
-        """Use the rates that this player had, since the client has shown the player's token."""
-        self._known_as = id
-        rates = self.limits.take_rates(id)
-        if rates is not None:
-            self.rates = rates
-        else:
-            # It may have used up its chat messages at another node a moment ago.
-            say = self._kinds.rates[protocol.SAY]
-            self.rates = Rates()
-            self.rates.spend(protocol.SAY, say, self.node.loop.now(), say.burst - 1)
-            for action in self.node.play.actions.values():
-                rate = action.rate
-                self.rates.spend(rate.name, rate, self.node.loop.now(), rate.burst - 1)
-
-    def is_superseded(self) -> None:
-        """Close the connection: another one has since shown the same player's token."""
-        self._waiting = False
-        self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
-
-    def missed(self, resident: Resident) -> None:
-        """Decide what becomes of a player that came here after the client's connection ended."""
-        self._waiting = False
-        self._part(resident, self._ended or ABNORMAL)
-
-    def welcome(
-        self,
-        resident: Resident,
-        view: Viewport,
-        met: Met | None,
-        *,
-        back: bool,
-        resumed: bool = False,
-    ) -> None:
-        """Begin to play as a resident; `met` is the player that has invited it; `back`: it has
-        played before; `resumed`: it came from another machine, in the middle of its game."""
-        self._waiting = False
-        self.end_to_watch()
-        node, grid = self.node, self.node.grid
-        self._play(resident)
-        log_line(
-            "join",
-            player=resident.id,
-            name=resident.name,
-            how="back" if back else "new",
-            address=self.address,
-            node=node.id,
-        )
-        self._known_as = resident.id
-        now = node.loop.now()
-        welcome = protocol.Welcome(
-            protocol.VERSION,
-            resident.id,
-            now,
-            node.terrain.seed,
-            *resident.track.at(now),
-            grid.side,
-            SPEED,
-            DIAGONAL,
-            grid.lead,
-            grid.drop,
-            *_tiles(view),
-            node.terrain.function,
-            node.play.kinds,
-        )
-        # Its last token is that of another connection, so there is a new one.
-        self.renew_token(first=frame(protocol.welcome(welcome)))
-        if not node.peers.whole:
-            self.tell_link()
-        node.residents.attach(resident, self, view)
-        if node.play.greets and not resumed:
-            node.play.joined(resident, back)
-        self._obey_early()
-        if met is not None and self.connection.open:
-            self._write(frame(protocol.host(met.name, met.way is not None)))
-        node.router.place(resident)
-
-    def _play(self, resident: Resident) -> None:
-        self.resident, self.player = resident, resident.id
-        self._seated = self.limits.hold(SEATS, self.address)
 
     def give_up(self, *, walks: bool = False) -> None:
         """End this session so that the player can go on in another one, which is at another node if
@@ -333,6 +230,8 @@ class Session(ClientScreen):
         (residents.release if walks else residents.detach)(self.resident)
         self.resident = None
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
+
+    # What the player intends.
 
     def number(self, number: int) -> None:
         """Take the number of the player's next intent. Raises Refused if numbers do not rise."""
@@ -376,13 +275,6 @@ class Session(ClientScreen):
 
     # From one worker of a machine to another (server/workers/migration.py).
 
-    @property
-    def greeting(self) -> Sequence[tuple[int, Sequence[Any]]] | None:
-        """What the client has sent since its hello, as (kind, fields), while that is not answered
-        and nothing else of it is under way here; otherwise None."""
-        waits = self._waiting and self._ended is None and not self.node.views.shows(self)
-        return self._early if waits else None
-
     def traveller(self) -> Traveller | None:
         """Return all that another session needs to go on in its place. Return None while it does
         not play, its client lags or looks at the map, an answer from the store may still come, or
@@ -414,15 +306,13 @@ class Session(ClientScreen):
         self._end_to_play()
         if self.resident is not None:
             self.node.residents.release(self.resident)
-        self.player = self.error = self.resident = None
-        self._waiting = False
+        self.player = self.error = self.resident = self.request = None
 
     def go_on(self, traveller: Traveller) -> None:
         """Go on in place of another worker's session; `arrive` then shows the client what it is to
         see."""
         self.intents, self.earlier = traveller.intent, traveller.flush
         self._link_told = traveller.linked
-        self._known_as = traveller.player.id
         self.rates.full_at = dict(traveller.rates)
         # Until its squares are known here, it is treated like a client that lags.
         self.lags_since, self._arriving = self.opened, True
@@ -433,7 +323,7 @@ class Session(ClientScreen):
         resident = self.node.residents.take_in(player)
         if traveller.watched:
             self.node.takeovers.watch(resident.id)
-        self._play(resident)
+        self.play(resident)
         self.node.residents.attach(resident, self, traveller.view, resumed=True)
 
     def arrive(self) -> None:
@@ -450,12 +340,13 @@ class Session(ClientScreen):
         self.node.views.leave(self)
         resident, self.resident = self.resident, None
         if resident is not None:
-            self._part(resident, code)
-        elif self._waiting:
-            self._ended = code
-            self._admission.withdraw(self)
+            self.part(resident, code)
+        elif self.request is not None:
+            request, self.request = self.request, None
+            request.ended = code
+            self.admission.withdraw(request)
 
-    def _part(self, resident: Resident, code: int) -> None:
+    def part(self, resident: Resident, code: int) -> None:
         """Decide what becomes of a player whose connection has ended."""
         residents, by_client = self.node.residents, self.connection.closed_by_peer
         if code == NORMAL or (code in _OUR_ERRORS and not by_client):
@@ -466,10 +357,6 @@ class Session(ClientScreen):
             residents.lose(resident, dimmed=not sent_away)
 
 
-def _tiles(view: Viewport) -> tuple[int, int]:
-    return view.half_width * 2 // UNIT, view.half_height * 2 // UNIT
-
-
 #: The close codes for clients that broke the protocol. Their players leave at once.
 _OUR_ERRORS: Final = (
     PROTOCOL_ERROR,
@@ -478,9 +365,6 @@ _OUR_ERRORS: Final = (
     protocol.POLICY,
     TOO_BIG,
 )
-
-#: The answer to a client that wants to walk as the game does not let its players walk.
-NOBODY_WALKS_SO: Final = "you can't move that way in this game"
 
 #: The messages that may come before hello.
 _BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH, protocol.TICKET)
@@ -494,69 +378,3 @@ _AFTER_INTENTS: Final = (
     protocol.ACK,
     protocol.HELLO,
 )
-
-
-def _walk(session: Session, number: int, t: int, dx: int, dy: int) -> None:
-    session.intend(number, t, Heading(dx, dy) if dx or dy else None)
-
-
-def _go(session: Session, number: int, t: int, x: int, y: int) -> None:
-    session.intend(number, t, Goal(x, y))
-
-
-def _home(session: Session, number: int) -> None:
-    if session.node.play.bars is not None:
-        raise Refused("walk", NOBODY_WALKS_SO, None)
-    session.number(number)
-    session.node.movement.home(session.playing, number)
-
-
-def _look(session: Session, width: int, height: int) -> None:
-    session.node.movement.look(session.playing, viewport(width, height))
-
-
-def _watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
-    views = session.node.views
-    if grain is None:
-        views.leave(session)
-        session.end_to_watch()
-        return
-    if session.owes_hello:
-        if len(views) >= SPECTATORS_MOST:
-            raise Refused("full", "too many clients are watching this world", protocol.FULL)
-        if not session.limits.hold(SPECTATORS, session.address, SPECTATORS_EACH):
-            raise Refused("full", "too many clients are watching from your address", protocol.FULL)
-        session.watches = True
-    views.watch(session, grain, Rect(c0, r0, c1, r1))
-
-
-def _ping(session: Session, time: int, number: int) -> None:
-    session.acknowledge(number)
-    session.answer(protocol.pong(time, session.node.loop.now()))
-    session.catch_up()
-
-
-def _ack(session: Session, number: int) -> None:
-    session.acknowledge(number)
-    session.catch_up()
-
-
-def _ticket(session: Session, text: str) -> None:
-    if session.resident is not None:
-        raise Refused("hello", "a ticket must come before hello")
-    # No other game looks at it.
-    session.ticket = text if session.node.play.guards else ""
-
-
-#: The kinds of messages that are obeyed here, and who obeys them.
-OBEY: Final[dict[int, Handler]] = {
-    protocol.HELLO: Session._hello,
-    protocol.WALK: _walk,
-    protocol.GO: _go,
-    protocol.HOME: _home,
-    protocol.VIEWPORT: _look,
-    protocol.PING: _ping,
-    protocol.ACK: _ack,
-    protocol.WATCH: _watch,
-    protocol.TICKET: _ticket,
-}

@@ -69,9 +69,6 @@ class Sessions:
         #: Why all clients are sent away, as operators read it; "" while they are not.
         self.closed = ""
 
-    def __len__(self) -> int:
-        return len(self.all)
-
     def accept(self, connection: Connection, _environ: dict[str, Any]) -> None:
         """Begin a session on a connection whose handshake is done."""
         self._node.stats["connections"] += 1

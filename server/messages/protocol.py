@@ -4,7 +4,7 @@ What a client sends is checked here, against one row of a table, before any othe
 """
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -132,11 +132,11 @@ MESSAGES: Final = {
 }
 
 
-def read(payload: bytes, rows: Mapping[int, Row] = MESSAGES) -> list[Any]:
+def read(payload: bytes) -> list[Any]:
     """Return a client's message as [kind, field ...], with each field checked.
 
     Raises Refused, with `close` MALFORMED if it is not one MessagePack array, or POLICY if it is
-    not as one of `rows` says.
+    not as one of MESSAGES says.
     """
     try:
         message = msgpack.unpackb(
@@ -152,7 +152,7 @@ def read(payload: bytes, rows: Mapping[int, Row] = MESSAGES) -> list[Any]:
     if type(message) is not list:
         raise Refused("malformed", "a message must be a MessagePack array", MALFORMED)
     kind = message[0] if message else None
-    row = rows.get(kind) if type(kind) is int else None
+    row = MESSAGES.get(kind) if type(kind) is int else None
     if row is None:
         raise Refused("kind", "a message must begin with a kind that clients may send")
     fault = row.fault(message[1:])

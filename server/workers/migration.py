@@ -13,7 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from flatlands.server.clients.admission import Applicant, Begin, Hello
+from flatlands.server.clients.admission import Begin, Hello, Request
+from flatlands.server.clients.greeting import greet
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.sessions import Sessions
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
@@ -100,17 +101,20 @@ class Migration(Placement):
 
     def pass_hello(
         self,
-        applicant: Applicant,
+        request: Request,
         worker: int,
         hello: Hello,
         begin: Begin,
     ) -> bool:
-        """Pass an applicant to another worker; see Passing."""
-        assert isinstance(applicant, Session)
-        early = applicant.greeting
-        there = begin._replace(hops=begin.hops + 1)
-        if early is None or not self._send(applicant, worker, Greeting(hello, there, early)):
+        """Pass a client to another worker, unless something else of it is under way here; see
+        Passing."""
+        session = request.client
+        assert isinstance(session, Session)
+        what = Greeting(hello, begin._replace(hops=begin.hops + 1), request.early)
+        busy = request.ended is not None or self._node.views.shows(session)
+        if busy or not self._send(session, worker, what):
             return False
+        session.request = None
         self._node.stats["passed_over"] += begin.hops
         return True
 
@@ -190,7 +194,7 @@ class Migration(Placement):
             connection.start()
             self._node.stats["taken_in"] += 1
             if isinstance(what, Greeting):
-                session.greet(*what)
+                greet(session, *what)
             else:
                 self._go_on(session, what)
         except Exception:

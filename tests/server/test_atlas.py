@@ -7,7 +7,7 @@ import pytest
 
 from flatlands.server.atlas import census, counts, views
 from flatlands.server.atlas.dots import SQUARES, TOTALS, WORLD, dot_at, parts_around, patches_within
-from flatlands.server.clients import session
+from flatlands.server.clients import handlers
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import GRAIN_MOST
 from flatlands.world.grid import Rect
@@ -286,7 +286,7 @@ def test_nothing_is_counted_or_published_unless_somebody_looks(ends):
 
 
 def test_too_many_clients_that_only_watch_are_refused_and_players_are_not(monkeypatch):
-    monkeypatch.setattr(session, "SPECTATORS_MOST", 2)
+    monkeypatch.setattr(handlers, "SPECTATORS_MOST", 2)
     harness = world()
     player = harness.place("A", (0, 0))
     some = [look(harness) for _ in range(3)]

@@ -190,8 +190,8 @@ def test_a_newcomer_that_finds_all_workers_full_is_refused(machine):
 TRAVELS = {"resident", "intents", "sent", "earlier", "rates", "_link_told"}
 STAYS = {
     *"connection node tokens limits player ticket opened pinged error watches lags_since".split(),
-    *"_kinds _admission _arriving _known_as _seated _token_of _ended _asked _waiting".split(),
-    *"_early _noted _mark _marked _marked_bytes _later_bytes".split(),
+    *"_kinds admission request _arriving _known_as _seated _token_of _asked".split(),
+    *"_noted _mark _marked _marked_bytes _later_bytes".split(),
 }
 
 

@@ -1,11 +1,14 @@
 """Sessions: what is refused and how, which clients lag, and what they are told then."""
 
+import gc
+
 import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flatlands.server.clients import screen
+from flatlands.server.clients.admission import Request
 from flatlands.server.messages.protocol import CELLS
 from flatlands.server.players.moderation import BAR
 from flatlands.server.runtime.limits import PEOPLE
@@ -353,6 +356,20 @@ def test_a_player_that_never_walked_or_spoke_is_gone_soon_after_it_is_lost(harne
     assert set(harness.node.residents.by_id) == {client.id, neighbour.id}
     harness.run(9000)
     assert harness.node.residents.by_id == {}
+
+
+def test_nothing_of_a_hello_is_left_once_it_is_decided(harness):
+    gc.collect()
+    gc.disable()
+    try:
+        ada = harness.client().hello("Ada")
+        harness.client().hello("Back", token=ada.model.token)
+        harness.node.orders.give(BAR, "192.0.2.1", 60)
+        refused(newcomer(harness, "192.0.2.1"), "kicked", 1008)
+        harness.run(1)
+        assert not [one for one in gc.get_objects() if type(one) is Request]
+    finally:
+        gc.enable()
 
 
 def test_players_of_one_address_join_a_few_at_a_time_and_some_wait_for_their_turn(harness):

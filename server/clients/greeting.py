@@ -1,0 +1,115 @@
+"""From hello to welcome, as a client sees it: asks whether it may play, and does what is decided.
+
+Who may play is decided in admission.py.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from flatlands.server.clients.admission import (
+    Admitted,
+    Begin,
+    Decision,
+    Hello,
+    Request,
+    Superseded,
+)
+from flatlands.server.clients.session import TAKEN_OVER, Session
+from flatlands.server.messages import protocol
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
+from flatlands.server.net.frames import ABNORMAL, frame
+from flatlands.server.runtime.logs import log_line
+from flatlands.world.grid import viewport
+from flatlands.world.track import DIAGONAL, SPEED, UNIT
+
+
+def hello(
+    session: Session,
+    _version: int,
+    name: str,
+    width: int,
+    height: int,
+    token: str | None,
+    near: int | str | None,
+    x: int | None,
+    y: int | None,
+) -> None:
+    """Let a client play, or refuse it."""
+    cleaned = clean(name, NAME_LIMIT)
+    if cleaned is None:
+        raise Refused("name", BAD_NAME)
+    place = None if x is None or y is None else (x, y)
+    greet(session, Hello(cleaned, viewport(width, height), token, near, place, session.ticket))
+
+
+def greet(
+    session: Session,
+    hello: Hello,
+    begin: Begin | None = None,
+    early: Iterable[tuple[int, Sequence[Any]]] = (),
+) -> None:
+    """Let a client that has said hello play, or refuse it: now or later. If another worker has
+    passed it on, that one has decided where it begins, and `early` is what came after the hello."""
+    session.request = request = Request(session, hello, _decided, begin, early)
+    session.admission.decide(request)
+
+
+def _decided(request: Request, decision: Decision) -> None:
+    """Do what was decided on the request of a session."""
+    session = request.client
+    assert isinstance(session, Session)
+    if isinstance(decision, Refused):
+        session.refuse(decision)
+        return
+    session.request = None
+    if isinstance(decision, Superseded):
+        session.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
+    elif session.connected:
+        _welcome(session, request, decision)
+    else:
+        session.part(decision.resident, request.ended or ABNORMAL)
+
+
+def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
+    """Let a session play as the resident as which it was admitted, and tell its client."""
+    resident, view, met = admitted.resident, request.hello.view, admitted.met
+    node, grid = session.node, session.node.grid
+    session.end_to_watch()
+    session.play(resident)
+    log_line(
+        "join",
+        player=resident.id,
+        name=resident.name,
+        how="back" if admitted.back else "new",
+        address=session.address,
+        node=node.id,
+    )
+    now = node.loop.now()
+    welcome = protocol.Welcome(
+        protocol.VERSION,
+        resident.id,
+        now,
+        node.terrain.seed,
+        *resident.track.at(now),
+        grid.side,
+        SPEED,
+        DIAGONAL,
+        grid.lead,
+        grid.drop,
+        view.half_width * 2 // UNIT,
+        view.half_height * 2 // UNIT,
+        node.terrain.function,
+        node.play.kinds,
+    )
+    # Its last token is that of another connection, so there is a new one.
+    session.renew_token(first=frame(protocol.welcome(welcome)))
+    if not node.peers.whole:
+        session.tell_link()
+    node.residents.attach(resident, session, view)
+    if node.play.greets and not admitted.resumed:
+        node.play.joined(resident, admitted.back)
+    session.obey(request.early)
+    if met is not None:
+        session.tell_host(met)
+    node.router.place(resident)

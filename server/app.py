@@ -97,7 +97,7 @@ class Server:
         operators = operator_pages(
             self.status,
             self._draining.drain,
-            self.node.orders,
+            self.node.moderation,
             self.node.play,
             settings.admin_token,
         )
@@ -150,7 +150,7 @@ class Server:
         loop.keep_running("the watch", self._watch)
         loop.keep_running("the round", self._sessions.keep_checking)
         loop.keep_running("the reports", self.status.reports.keep_writing)
-        self.node.orders.start()
+        self.node.moderation.start()
         self.node.peers.start()
         self.node.router.start()
         self.node.play.start()

@@ -220,7 +220,7 @@ class Admission:
             met = yield from self._find_host(hello)
             if not request.client.connected:
                 return None
-            # An order may have been given since, and the game may have said who it is.
+            # A moderation action may have come since, and the game may have said who it is.
             self._check_orders(claim, request, hello)
             id = new_id() if claim is None else claim.id
             begin = Begin(id, self._place(hello, claim, met), met)
@@ -238,7 +238,7 @@ class Admission:
         return self._let_in(resident, hello, begin.met, back=False)
 
     def _check_orders(self, claim: Claim | None, request: Request, hello: Hello) -> None:
-        """Raise Refused if an operator's order keeps a client out."""
+        """Raise Refused if a moderation action keeps a client out."""
         id = None if claim is None else claim.id
         self._node.moderation.admit(id, request.address, hello.owner)
 

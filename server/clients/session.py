@@ -32,7 +32,7 @@ ANSWERED_WITHIN: Final = 3000
 TAKEN_OVER: Final = "you are playing somewhere else now"
 
 #: The answer to a client that wants to walk as the game does not let its players walk.
-NOBODY_WALKS_SO: Final = "in this game nobody walks like that"
+NOBODY_WALKS_SO: Final = "you can't move that way in this game"
 
 #: How many messages over its rates a client may send before its connection is closed. If this node
 #: has only just learnt of a player, the player may have used up its rates elsewhere.

@@ -113,7 +113,9 @@ def operator_pages(
     return pages
 
 
-def _show_numbers(pages: Blueprint, access: _Access, status: Status, moderation: Moderation) -> None:
+def _show_numbers(
+    pages: Blueprint, access: _Access, status: Status, moderation: Moderation
+) -> None:
     """Add the pages that only show something."""
 
     @pages.get("/readyz")

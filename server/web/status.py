@@ -111,7 +111,7 @@ class Status:
             "nodes": len(self.node.peers.peers) + 1,
             "ready": not self.readiness(),
             "herd": sum(id < OTHERS_FROM for id in self.node.residents.by_id),
-            "orders": len(self.node.orders),
+            "actions_in_force": len(self.node.moderation),
             "maps": len(self.node.views),
             "strangers": len(self._limits.strangers),
             "store": self.node.store_client.trouble is None,

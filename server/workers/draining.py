@@ -49,7 +49,7 @@ SENT_WITHIN = 10
 DRAINED_FILE = "drained"
 
 #: The reasons why a server that is drained, or stops, is not ready for players.
-DRAINED = "this server is drained: stop it once /stats counts no residents"
+DRAINED = "this server is drained: stop it once /stats shows no residents"
 STOPS = "this server is stopping"
 
 #: Seconds that the clients of a server that stops have to answer.
@@ -90,10 +90,12 @@ class Draining:
         """Let nobody in any more, and pass all players on to other servers of the world. All
         workers of this server do so, until it is stopped. Return "", or a sentence that says why
         nothing was done. `sleep` waits."""
+        if self._is_drained():
+            return ""
         workers = len(self._reports.total(sleep)[0])
         if sum(peer.state == ALIVE for peer in self._node.peers.peers.values()) < workers:
-            return "No other server takes players of this world: stop this one."
-        if not self._is_drained() and not self._may_drain():
+            return "No other server of this world can take the players: stop this one instead."
+        if not self._may_drain():
             return f"Another server is being drained: try again in {DRAIN_LEASE // 1000} seconds."
         if self._file:
             with open(self._file, "w"):

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any
 
-from flatlands.server.runtime.loop import BEAT, FORGIVE_FOR, STALL, Loop
+from flatlands.server.runtime.loop import BEAT_MS, FORGIVE_FOR_MS, STALL_MS, Loop
 
 
 class Clock:
@@ -33,7 +33,7 @@ class ManualLoop:
         self.lag = 0
         #: When it turned last; its turns before and after it stood still.
         self._turned: int | None = None
-        self._slept = 0, -FORGIVE_FOR
+        self._slept = 0, -FORGIVE_FOR_MS
         self._phase = self.now() % 1000
         #: Seconds by which each call of `seconds` is later than the last one.
         self.cost = 0.0
@@ -64,9 +64,9 @@ class ManualLoop:
 
     def slept(self) -> tuple[int, int] | None:
         now = self.now()
-        if self._turned is not None and now - self._turned > BEAT + STALL:
+        if self._turned is not None and now - self._turned > BEAT_MS + STALL_MS:
             return self._turned, now
-        return self._slept if now < self._slept[1] + FORGIVE_FOR else None
+        return self._slept if now < self._slept[1] + FORGIVE_FOR_MS else None
 
     def seconds(self) -> float:
         self.measured += self.cost

@@ -15,7 +15,7 @@ from flatlands.server.messages.table import NUMBER, Field
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
 from flatlands.server.players.recording import until
 from flatlands.server.players.resident import Resident
-from flatlands.server.runtime.limits import HAPPENINGS, HAPPENINGS_EACH, WRITES
+from flatlands.server.runtime.limits import HAPPENINGS, HAPPENINGS_EACH, WRITES_EACH
 from flatlands.server.runtime.logs import log_line
 from flatlands.server.storage.boards import owner_of
 from flatlands.server.storage.reach import reaches
@@ -220,7 +220,7 @@ class Me(Known):
                 "key", "send a key first, so that the server can tell what is yours", None
             )
         if cells.declared.persist and screen is not None:
-            if not screen.limits.allow_address(WRITES, screen.address, count=len(some)):
+            if not screen.limits.allow_address(WRITES_EACH, screen.address, count=len(some)):
                 raise Refused(
                     "crowded",
                     "too many tiles are being changed from your address: wait a moment",

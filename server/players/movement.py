@@ -11,7 +11,7 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place, Spots
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
-from flatlands.server.runtime.loop import BEAT, Loop
+from flatlands.server.runtime.loop import BEAT_MS, Loop
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
@@ -34,7 +34,7 @@ ANSWER_WITHIN: Final = 1000
 #: While this node stands still, a walk in a direction goes on for AWAITED_FOR ms after the loop's
 #: last beat, and no longer: its client, which gets no answer, has halted it by then. What clients
 #: sent meanwhile is obeyed as of when it was sent; it is read within READ_WITHIN ms.
-AWAITED_FOR: Final = BEAT + ASK_AFTER + ANSWER_WITHIN
+AWAITED_FOR: Final = BEAT_MS + ASK_AFTER + ANSWER_WITHIN
 READ_WITHIN: Final = 250
 
 #: The `due` of a resident whose walk waits until what its client sent is read.

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+#: The folder of the clone that this file is in, if it is in one.
+CLONE = Path(__file__).resolve().parent.parent.parent
 
 #: Digits of a commit that are shown.
 DIGITS = 12
@@ -16,7 +17,7 @@ def served(*named: str) -> str:
     return commit[:DIGITS] if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", commit) else commit
 
 
-def of_clone(root: Path = ROOT) -> str:
+def of_clone(root: Path = CLONE) -> str:
     """Return the hash of the commit that is checked out in a clone; "" if `root` is not a clone."""
     git = root / ".git"
     try:

@@ -15,34 +15,34 @@ from typing import Final
 
 import gevent
 
-#: Seconds between two looks through the new objects.
-EVERY: Final = 0.25
+#: Time between two looks through the new objects.
+COLLECT_EVERY_S: Final = 0.25
 
 #: Looks through the new objects between two counts of all objects.
-COUNT_AFTER: Final = 120
+LOOKS_A_COUNT: Final = 120
 
 #: All objects are looked through if there are GROWTH times as many as after the last time, and more
-#: than FEW, which take 100 ms; and after ALL_AFTER seconds, however many there are.
+#: than OBJECTS_LEAST, which take 100 ms; and after ALL_AFTER_S, however many there are.
 GROWTH: Final = 2
-FEW: Final = 100_000
-ALL_AFTER: Final = 600.0
+OBJECTS_LEAST: Final = 100_000
+ALL_AFTER_S: Final = 600.0
 
 
 def keep_collecting() -> None:
     """Free circles of objects from now on, for ever, in the calling greenlet."""
     gc.disable()
-    turn, most, due = 0, FEW, time.monotonic() + ALL_AFTER
+    turn, most, due = 0, OBJECTS_LEAST, time.monotonic() + ALL_AFTER_S
     while True:
-        gevent.sleep(EVERY)
+        gevent.sleep(COLLECT_EVERY_S)
         gc.collect(0)
         # What is left counts as old: it is not looked through the next time.
         gc.freeze()
         turn += 1
-        if turn % COUNT_AFTER:
+        if turn % LOOKS_A_COUNT:
             continue
         if gc.get_freeze_count() > most or time.monotonic() >= due:
             gc.unfreeze()
             gc.collect()
             gc.freeze()
-            most = max(FEW, gc.get_freeze_count() * GROWTH)
-            due = time.monotonic() + ALL_AFTER
+            most = max(OBJECTS_LEAST, gc.get_freeze_count() * GROWTH)
+            due = time.monotonic() + ALL_AFTER_S

@@ -60,8 +60,12 @@ KEYS_MOST: Final = 4096
 LEAST_BURST: Final = 10
 
 #: What an address holds: connections, seats of players, and places of spectators, who look at the
-#: map of everybody without playing. The last number is that of places.
-CONNECTIONS, SEATS, SPECTATORS = "connections", "seats", "spectators"
+#: map of everybody without playing.
+CONNECTIONS: Final = "connections"
+SEATS: Final = "seats"
+SPECTATORS: Final = "spectators"
+
+#: How many places of spectators one address may hold.
 SPECTATORS_EACH: Final = 50
 
 #: How many people that this node has not met lately may come from one address, each by a new key,
@@ -84,7 +88,7 @@ HAPPENINGS: Final = Rate("happenings", 50, 250)
 HAPPENINGS_EACH: Final = Rate("happenings", 10, 120)
 
 #: On how many tiles the players of one address may write, if what they write is kept.
-WRITES: Final = Rate("writes", 100, 5000)
+WRITES_EACH: Final = Rate("writes", 100, 5000)
 
 #: An address as some proxies write it, with a port: 192.0.2.1:4711 or [2001:db8::1]:4711.
 _WITH_PORT: Final = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")

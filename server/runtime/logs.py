@@ -21,13 +21,16 @@ log = logging.getLogger("flatlands")
 
 #: Lines of one kind that `log_line` writes in a second. The others are counted, and their number is
 #: logged.
-LINES = 100
+LINES_A_SECOND = 100
 
 #: Characters that a field of a line may have.
 FIELD_LIMIT = 200
 
-#: Lines that a LimitedLog writes in a second, and the characters that each may have.
-LIMITED_LINES, LIMITED_LENGTH = 5, 200
+#: Lines that a LimitedLog writes in a second.
+LIMITED_LINES_A_SECOND = 5
+
+#: Characters that each of these lines may have.
+LIMITED_LINE_CHARS = 200
 
 
 def set_up(level: str, format: str, worker: int | None, short_addresses: bool = False) -> None:
@@ -80,7 +83,7 @@ def log_left_out() -> None:
 
 def _log_left_out(what: str, now: float) -> None:
     if left_out := _limits[what].left_out(now):
-        log.info("suppressed %d %s log lines (limit: %d/s)", left_out, what, LINES)
+        log.info("suppressed %d %s log lines (limit: %d/s)", left_out, what, LINES_A_SECOND)
 
 
 def _cut(fields: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +100,7 @@ def _cut(fields: dict[str, Any]) -> dict[str, Any]:
 _short = False
 
 #: The first word of lines -> their limit.
-_limits: dict[str, LogLimit] = defaultdict(partial(LogLimit, LINES, 1))
+_limits: dict[str, LogLimit] = defaultdict(partial(LogLimit, LINES_A_SECOND, 1))
 
 
 class LimitedLog:
@@ -108,7 +111,7 @@ class LimitedLog:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._limit = LogLimit(LIMITED_LINES, 1)
+        self._limit = LogLimit(LIMITED_LINES_A_SECOND, 1)
 
     def write(self, level: int, text: str) -> None:
         """Log a line, unless there were too many in this second."""
@@ -116,7 +119,7 @@ class LimitedLog:
         left_out = self._limit.left_out(now)
         if self._limit.allows(now):
             more = f" ({left_out} such lines before it were suppressed)" if left_out else ""
-            self._log.log(level, "%s%s", text[:LIMITED_LENGTH], more)
+            self._log.log(level, "%s%s", text[:LIMITED_LINE_CHARS], more)
 
 
 class Text(logging.Formatter):

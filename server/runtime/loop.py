@@ -13,14 +13,22 @@ from flatlands.server.runtime.histogram import histograms
 
 log = logging.getLogger("flatlands")
 
-#: ms between two beats. A beat that comes more than STALL ms late shows that the loop stood still.
-#: For FORGIVE_FOR ms afterwards clients are not blamed for what has piled up meanwhile.
-BEAT, STALL, FORGIVE_FOR = 1000, 500, 5000
+#: Time between two beats.
+BEAT_MS = 1000
 
-#: If a beat comes more than LATE ms late, what can wait is put off by PUT_OFF times as many ms, but
-#: by PUT_OFF_MOST at most; and what is repeated by no more than PUT_OFF_TIMES its interval, since a
-#: game may count on short intervals.
-LATE, PUT_OFF, PUT_OFF_MOST, PUT_OFF_TIMES = 50, 10, 5000, 4
+#: A beat that comes later than this shows that the loop stood still.
+STALL_MS = 500
+
+#: After the loop stood still, clients are not blamed this long for what has piled up meanwhile.
+FORGIVE_FOR_MS = 5000
+
+#: If a beat comes later than LATE_MS, what can wait is put off by PUT_OFF_FACTOR times its delay,
+#: PUT_OFF_MOST_MS at most. What is repeated is put off by PUT_OFF_INTERVALS of its intervals at
+#: most, since a game may count on short ones.
+LATE_MS = 50
+PUT_OFF_FACTOR = 10
+PUT_OFF_MOST_MS = 5000
+PUT_OFF_INTERVALS = 4
 
 _T = TypeVar("_T")
 
@@ -63,13 +71,13 @@ class Loop:
         return int(monotonic * 1000) + self._offset
 
     def beat(self) -> None:
-        """Note that the loop turns. From its first call on it must be called every BEAT ms."""
+        """Note that the loop turns. From its first call on it must be called every BEAT_MS."""
         now = self.now()
-        self.lag = 0 if self._beat is None else max(now - self._beat - BEAT, 0)
+        self.lag = 0 if self._beat is None else max(now - self._beat - BEAT_MS, 0)
         stood = self._standing(now)
         if stood:
             assert self._beat is not None
-            self._stood, self._forgiven = stood, now + FORGIVE_FOR
+            self._stood, self._forgiven = stood, now + FORGIVE_FOR_MS
             self._slept = self._beat, now
             self.stats["stalls"] += 1
         self._beat = now
@@ -77,7 +85,7 @@ class Loop:
     def late(self) -> int:
         """Return for how many ms the loop has just stood still, or 0.
 
-        The answer stays the same for FORGIVE_FOR ms afterwards. A stall of less than a beat may go
+        The answer stays the same for FORGIVE_FOR_MS afterwards. A stall of less than a beat may go
         unnoticed.
         """
         now = self.now()
@@ -93,13 +101,13 @@ class Loop:
         return self._slept if now < self._forgiven else None
 
     def _standing(self, now: int) -> int:
-        stood = 0 if self._beat is None else now - self._beat - BEAT
-        return stood if stood > STALL else 0
+        stood = 0 if self._beat is None else now - self._beat - BEAT_MS
+        return stood if stood > STALL_MS else 0
 
     def put_off(self) -> int:
         """Return by how many ms to put off what can wait, such as hooks and the map: 0 unless the
         loop is late. What players do then comes first."""
-        return min(PUT_OFF * self.lag, PUT_OFF_MOST) if self.lag > LATE else 0
+        return min(PUT_OFF_FACTOR * self.lag, PUT_OFF_MOST_MS) if self.lag > LATE_MS else 0
 
     def seconds(self) -> float:
         """Return a clock's time in seconds, for measuring durations only."""
@@ -138,7 +146,7 @@ class Loop:
             timer.set(at - (at - self._phase) % together)
 
         def ring() -> None:
-            plan(ms + min(self.put_off(), PUT_OFF_TIMES * ms) if can_wait else ms)
+            plan(ms + min(self.put_off(), PUT_OFF_INTERVALS * ms) if can_wait else ms)
             do()
 
         timer = self.timer(ring)

@@ -28,8 +28,8 @@ def circle():
 @pytest.fixture
 def collecting(monkeypatch):
     """Return a function that makes a collector, which looks and counts every millisecond."""
-    monkeypatch.setattr(garbage, "EVERY", 0.001)
-    monkeypatch.setattr(garbage, "COUNT_AFTER", 1)
+    monkeypatch.setattr(garbage, "COLLECT_EVERY_S", 0.001)
+    monkeypatch.setattr(garbage, "LOOKS_A_COUNT", 1)
     gc.unfreeze()
     greenlets = []
 
@@ -65,7 +65,7 @@ def old_circle():
 
 def test_an_old_circle_is_freed_once_there_are_twice_as_many_objects(collecting, monkeypatch):
     # The first look at all objects gives the number to compare with.
-    monkeypatch.setattr(garbage, "FEW", 0)
+    monkeypatch.setattr(garbage, "OBJECTS_LEAST", 0)
     collecting()
     until(lambda: gc.get_freeze_count() > 0)
     old = old_circle()
@@ -76,12 +76,12 @@ def test_an_old_circle_is_freed_once_there_are_twice_as_many_objects(collecting,
 
 
 def test_an_old_circle_is_freed_after_some_minutes_in_any_case(collecting, monkeypatch):
-    monkeypatch.setattr(garbage, "FEW", 10**9)
+    monkeypatch.setattr(garbage, "OBJECTS_LEAST", 10**9)
     collecting()
     old = old_circle()
     assert old() is not None
     gevent.sleep(0)
-    monkeypatch.setattr(garbage, "ALL_AFTER", 0.0)
+    monkeypatch.setattr(garbage, "ALL_AFTER_S", 0.0)
     monkeypatch.setattr(garbage.time, "monotonic", lambda: 10**9)
     until(lambda: old() is None)
 

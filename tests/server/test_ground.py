@@ -9,7 +9,7 @@ from flatlands.server.game.cells import COUNT_EVERY, FADE_EVERY, SWEEP_EVERY, Ce
 from flatlands.server.game.game import Game
 from flatlands.server.game.me import Me
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.runtime.limits import WRITES
+from flatlands.server.runtime.limits import WRITES_EACH
 from flatlands.server.storage import rows
 from flatlands.server.storage.boards import owner_of
 from flatlands.server.storage.reader import AGAIN
@@ -250,12 +250,12 @@ def test_what_an_address_may_write_is_limited():
     harness, a, b = world(play=Plots)
     owners(a, b)
     a.connection.address, b.connection.address = "192.0.2.1", "198.51.100.1"
-    while a.session.limits.allow_address(WRITES, a.session.address):
+    while a.session.limits.allow_address(WRITES_EACH, a.session.address):
         pass
     assert dig(harness, a, 0) == ["crowded"] and dig(harness, b, 0) == []
     assert dig(harness, a, 0) == [], "some seconds later"
     # A write that is refused as a whole does not count.
-    a.send(35, "spread", [int(WRITES.burst) + 1])
+    a.send(35, "spread", [int(WRITES_EACH.burst) + 1])
     harness.run(100)
     assert a.model.errors.pop() == "crowded" and dig(harness, a, 0) == []
 

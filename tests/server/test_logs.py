@@ -30,16 +30,16 @@ def logged(caplog):
 
 def test_a_limited_number_of_lines_a_second_is_written_and_the_rest_is_counted(caplog, clock):
     caplog.set_level(logging.INFO)
-    for player in range(logs.LINES + 40):
+    for player in range(logs.LINES_A_SECOND + 40):
         logs.log_line("join", player=player)
     logs.log_line("leave", player=1)
-    assert len(caplog.records) == logs.LINES + 1, "each sort has lines of its own"
+    assert len(caplog.records) == logs.LINES_A_SECOND + 1, "each sort has lines of its own"
     logs.log_left_out()
-    assert len(caplog.records) == logs.LINES + 1
+    assert len(caplog.records) == logs.LINES_A_SECOND + 1
     clock[0] += 1
-    for player in range(logs.LINES + 1):
+    for player in range(logs.LINES_A_SECOND + 1):
         logs.log_line("join", player=player)
-    assert logged(caplog)[logs.LINES + 1 :][:2] == [
+    assert logged(caplog)[logs.LINES_A_SECOND + 1 :][:2] == [
         ("suppressed 40 join log lines (limit: 100/s)", None),
         ("join", {"player": 0}),
     ]
@@ -47,7 +47,7 @@ def test_a_limited_number_of_lines_a_second_is_written_and_the_rest_is_counted(c
     # The last omission is reported even if nothing more comes, and only once.
     for _ in range(2):
         logs.log_left_out()
-    assert len(caplog.records) == 2 * logs.LINES + 3
+    assert len(caplog.records) == 2 * logs.LINES_A_SECOND + 3
     assert logged(caplog)[-1][0] == "suppressed 1 join log lines (limit: 100/s)"
 
 
@@ -64,7 +64,7 @@ def test_lines_about_strangers_are_cut_and_left_out_and_counted(caplog, clock):
 
 def test_lines_that_are_not_wanted_are_not_counted(caplog, clock):
     caplog.set_level(logging.WARNING)
-    for player in range(2 * logs.LINES):
+    for player in range(2 * logs.LINES_A_SECOND):
         logs.log_line("join", player=player)
     caplog.set_level(logging.INFO)
     logs.log_line("join", player=1, name=None)

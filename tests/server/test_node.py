@@ -6,7 +6,7 @@ import pytest
 from flatlands.server.messages import protocol
 from flatlands.server.players.movement import AWAITED_FOR, INTENT_AGE, RENEW_BEFORE
 from flatlands.server.players.residents import DIMMED_FOR, LEFT_FOR
-from flatlands.server.runtime.loop import BEAT, FORGIVE_FOR
+from flatlands.server.runtime.loop import BEAT_MS, FORGIVE_FOR_MS
 from flatlands.server.squares.outbox import WAITS
 from flatlands.server.squares.replicas import LINGER
 from flatlands.world.grid import Rect
@@ -453,7 +453,7 @@ def test_after_a_node_stood_still_players_that_walk_in_a_direction_do_not_jump(s
     assert other.at(walker) == walker.at()
 
 
-@pytest.mark.parametrize("slept", [1600, 2500, AWAITED_FOR - BEAT])
+@pytest.mark.parametrize("slept", [1600, 2500, AWAITED_FOR - BEAT_MS])
 def test_walks_that_go_on_after_a_node_stood_still_are_not_cut_later(slept):
     harness, walker, other = two_nodes()
     other.send(5, 99, 70)
@@ -463,7 +463,7 @@ def test_walks_that_go_on_after_a_node_stood_still_are_not_cut_later(slept):
     walker.host.freeze()
     harness.run(slept)
     walker.host.thaw()
-    for walked_for in range(100, FORGIVE_FOR + 1000, 100):
+    for walked_for in range(100, FORGIVE_FOR_MS + 1000, 100):
         harness.run(100)
         assert walker.at()[0] - start == walked(1000 + slept + walked_for)
     harness.run(1000)

@@ -94,7 +94,7 @@ def test_an_empty_secret_is_that_of_the_environment():
 
 
 def test_the_commit_is_that_of_the_clone_in_which_the_server_is():
-    assert commit.ROOT == ROOT
+    assert commit.CLONE == ROOT
 
 
 def test_the_commit_is_named_or_that_of_the_clone(tmp_path):

@@ -32,7 +32,7 @@ _CLOSING: Final = 1
 _HANGING_UP: Final = 2
 _ENDED: Final = 3
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: drop what is unsent, end with RST
-_PING: Final = frames.frame(b"", frames.PING)
+_PING: Final = frames.frame(b"", frames.PING_FRAME)
 
 log = logging.getLogger(__name__)
 
@@ -280,10 +280,10 @@ class Connection:
             return
         following = _data_messages(messages)
         for opcode, payload in messages:
-            if opcode == frames.PONG:
+            if opcode == frames.PONG_FRAME:
                 continue
-            if opcode == frames.PING:
-                pongs.append(frames.frame(payload, frames.PONG))
+            if opcode == frames.PING_FRAME:
+                pongs.append(frames.frame(payload, frames.PONG_FRAME))
                 continue
             # The pongs to consecutive pings are sent in one write, since a read full of pings would
             # otherwise cost thousands of writes. They must precede the answer to the next message.
@@ -295,7 +295,7 @@ class Connection:
                 self.more = following > 0
                 if not self._state:
                     self._call(self.on_message, opcode, payload)
-            elif opcode == frames.CLOSE:
+            elif opcode == frames.CLOSE_FRAME:
                 if not self._state:
                     code, reason = frames.parse_close(payload)
                     self.closed_by_peer = True

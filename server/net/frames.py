@@ -7,13 +7,15 @@ import struct
 from codecs import getincrementaldecoder
 from typing import Any, Final
 
+# Opcodes, RFC 6455 section 5.2.
 CONTINUATION: Final = 0
 TEXT: Final = 1
 BINARY: Final = 2
-CLOSE: Final = 8
-PING: Final = 9
-PONG: Final = 10
+CLOSE_FRAME: Final = 8
+PING_FRAME: Final = 9
+PONG_FRAME: Final = 10
 
+# Close codes, RFC 6455 section 7.4.1.
 NORMAL: Final = 1000
 PROTOCOL_ERROR: Final = 1002
 NO_CODE: Final = 1005  # never sent: "the close frame carried no code"
@@ -106,9 +108,9 @@ class FrameReader:
     def feed(self, data: bytes) -> list[Message]:
         """Return the messages that `data` completes, in order, as (opcode, payload).
 
-        TEXT and BINARY messages are whole, and TEXT is valid UTF-8. PING, PONG and CLOSE come where
-        they stood between fragments; the payload of a CLOSE is valid for parse_close. Never raises:
-        see `error` afterwards. After a fault or a close frame everything is dropped.
+        TEXT and BINARY messages are whole, and TEXT is valid UTF-8. Control frames come where they
+        stood between fragments; the payload of a CLOSE_FRAME is valid for parse_close. Never
+        raises: see `error` afterwards. After a fault or a close frame everything is dropped.
         """
         length = len(data) - 6
         # This is by far the usual case: a read with a single short masked binary message.
@@ -155,7 +157,7 @@ class FrameReader:
                 break
             final, opcode, length, start = head
             key = data[start - 4 : start]
-            if opcode < CLOSE:
+            if opcode < CLOSE_FRAME:
                 at = start
                 self._begin(final, opcode, length, key)
                 if not length:
@@ -165,9 +167,9 @@ class FrameReader:
             else:
                 at = start + length
                 payload = _unmask(data[start:at], key)
-                if opcode == CLOSE:
+                if opcode == CLOSE_FRAME:
                     parse_close(payload)
-                    messages.append((CLOSE, payload))
+                    messages.append((CLOSE_FRAME, payload))
                     self._end()
                     return
                 self.light += 1
@@ -186,7 +188,7 @@ class FrameReader:
         length = second & _LENGTH
         if not second & _MASKED:
             raise FrameError(PROTOCOL_ERROR, "A frame from a client must be masked.")
-        if opcode >= CLOSE and length > CONTROL_PAYLOAD:
+        if opcode >= CLOSE_FRAME and length > CONTROL_PAYLOAD:
             raise FrameError(PROTOCOL_ERROR, "A control frame carries at most 125 bytes.")
         start = at + 2
         if length > 125:
@@ -200,7 +202,10 @@ class FrameReader:
             length = int.from_bytes(data[start - more : start], "big")
             if length < least:
                 raise FrameError(PROTOCOL_ERROR, "A frame length was not in its shortest form.")
-        if opcode < CLOSE and self._size + length + _fragment(first, opcode) > self._max_message:
+        if (
+            opcode < CLOSE_FRAME
+            and self._size + length + _fragment(first, opcode) > self._max_message
+        ):
             raise FrameError(TOO_BIG, f"A message may have at most {self._max_message} bytes.")
         return (first & _FIN, opcode, length, start + 4) if start + 4 <= end else None
 
@@ -223,9 +228,9 @@ class FrameReader:
         """Raise FrameError if a frame may not begin with this byte here, sections 5.2 to 5.5."""
         if first & _RESERVED:
             raise FrameError(PROTOCOL_ERROR, "A reserved bit was set, but no extension was agreed.")
-        if opcode > PONG or BINARY < opcode < CLOSE:
+        if opcode > PONG_FRAME or BINARY < opcode < CLOSE_FRAME:
             raise FrameError(PROTOCOL_ERROR, f"Opcode {opcode} is not defined.")
-        if opcode >= CLOSE:
+        if opcode >= CLOSE_FRAME:
             if not first & _FIN:
                 raise FrameError(PROTOCOL_ERROR, "A control frame must not be fragmented.")
         elif opcode:
@@ -287,10 +292,10 @@ def frame(payload: bytes, opcode: int = BINARY) -> bytes:
 def close_frame(code: int = NO_CODE, reason: str = "") -> bytes:
     """Return a close frame, section 5.5.1. NO_CODE makes it empty. A long reason is cut."""
     if code == NO_CODE:
-        return frame(b"", CLOSE)
+        return frame(b"", CLOSE_FRAME)
     # Errors are ignored because the cut may be inside a character, whose first bytes are left out.
     text = reason.encode()[:CLOSE_REASON].decode(errors="ignore")
-    return frame(_CODE.pack(code) + text.encode(), CLOSE)
+    return frame(_CODE.pack(code) + text.encode(), CLOSE_FRAME)
 
 
 def parse_close(payload: bytes) -> tuple[int, str]:

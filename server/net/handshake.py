@@ -24,7 +24,7 @@ from geventwebsocket.handler import WebSocketHandler
 from flatlands.server.net import frames
 from flatlands.server.net.connection import Connection
 from flatlands.server.net.hosts import site
-from flatlands.server.net.pace import TURN
+from flatlands.server.net.pace import TURN_KEY
 from flatlands.server.runtime import logs
 from flatlands.server.runtime.limits import HANDSHAKES, REQUESTS, LimitedConnection
 from flatlands.server.runtime.logs import log_line
@@ -137,7 +137,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         if site(environ.get("HTTP_HOST", "")):
             self.scheme = proxies.scheme(peer, environ.get("HTTP_X_FORWARDED_PROTO", ""))
         environ["REMOTE_ADDR"] = proxies.client(peer, environ.get("HTTP_X_FORWARDED_FOR", ""))
-        environ[TURN] = turn = self.socket.turn
+        environ[TURN_KEY] = turn = self.socket.turn
         # The client behind a proxy is known only now.
         turn.key = self.server.limits.key(environ["REMOTE_ADDR"])
         return environ

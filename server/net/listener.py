@@ -20,13 +20,20 @@ from flatlands.server.net.pace import Pace, PacedSocket, Turn
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.runtime.logs import LimitedLog
 
-#: The shares of each second that all of HTTP may take, handshakes included, and that accepting may
-#: take besides.
-HTTP_SHARE, ACCEPT_SHARE = 0.3, 0.1
+#: The share of each second that all of HTTP may take, handshakes included.
+HTTP_SHARE = 0.3
 
-#: Connections accepted in one turn of the loop; seconds to wait after accepting has failed; and
-#: seconds that other workers have to accept a connection before a full one does.
-ACCEPT_AT_ONCE, ACCEPT_AGAIN, GIVE_WAY = 10, 0.1, 0.02
+#: The share of each second that accepting may take besides.
+ACCEPT_SHARE = 0.1
+
+#: Connections that are accepted in one turn of the loop.
+ACCEPT_AT_ONCE = 10
+
+#: Accepting that has failed is tried again after this.
+ACCEPT_AGAIN_S = 0.1
+
+#: How long other workers have to accept a connection before a full one does.
+GIVE_WAY_S = 0.02
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +107,7 @@ class WebSocketServer(WSGIServer):
             self._pause(early)
             return None
         if self._full() and not self._gave_way:
-            self._pause(GIVE_WAY, self._take_what_is_left)
+            self._pause(GIVE_WAY_S, self._take_what_is_left)
             return None
         begun = time.perf_counter()
         try:
@@ -115,7 +122,7 @@ class WebSocketServer(WSGIServer):
             self.stats["accept_failed"] += 1
             self.limited_log.write(logging.WARNING, f"Could not accept a connection: {error}.")
             self.limits.make_room()
-            self._pause(ACCEPT_AGAIN)
+            self._pause(ACCEPT_AGAIN_S)
             return None
         if accepted is None:
             return None

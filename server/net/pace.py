@@ -18,17 +18,17 @@ from gevent.socket import socket as Socket
 
 from flatlands.server.runtime.limits import LimitedConnection
 
-#: Seconds for which HTTP may run at a stretch.
-SLICE = 0.002
+#: How long HTTP may run at a stretch.
+SLICE_S = 0.002
 
-#: The most seconds that a turn counts for: if the process was stalled, the request is not to blame.
-LONGEST = 0.1
+#: The most that a turn counts for: if the process was stalled, the request is not to blame.
+TURN_MOST_S = 0.1
 
 #: The key of the turn in a request's environ.
-TURN = "flatlands.turn"
+TURN_KEY = "flatlands.turn"
 
 #: Requests that may wait for a turn. Further ones are refused.
-QUEUE = 4000
+REQUESTS_WAITING_MOST = 4000
 
 
 class Pace:
@@ -47,11 +47,11 @@ class Pace:
     @property
     def crowded(self) -> bool:
         """Whether as many requests wait for a turn as may."""
-        return self._number >= QUEUE
+        return self._number >= REQUESTS_WAITING_MOST
 
     def early(self) -> float:
         """Return for how many seconds no turn may begin; 0 or less if one may begin now."""
-        return self._paid_at - perf_counter() - SLICE / self._share
+        return self._paid_at - perf_counter() - SLICE_S / self._share
 
     def wait(self, key: Hashable = None) -> None:
         """Wait until a turn of an address may begin. Does not block if it may begin now."""
@@ -78,7 +78,7 @@ class Pace:
         """Note that a turn of `seconds` seconds has ended."""
         now = perf_counter()
         self._stats["http_us"] += round(seconds * 1e6)
-        self._paid_at = max(self._paid_at, now) + min(seconds, LONGEST) / self._share
+        self._paid_at = max(self._paid_at, now) + min(seconds, TURN_MOST_S) / self._share
 
     def _set_timer(self) -> None:
         if self._timer is None:

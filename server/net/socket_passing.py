@@ -22,8 +22,10 @@ from gevent import get_hub, monkey
 
 log = logging.getLogger("flatlands")
 
-#: The longest message in bytes, and how many are read in one turn of the event loop.
-LONGEST, AT_ONCE = 64 * 1024, 20
+MESSAGE_BYTES_MOST = 64 * 1024
+
+#: How many messages are read in one turn of the event loop.
+MESSAGES_AT_ONCE = 20
 
 #: Received descriptors are not inherited by programs that this process starts.
 _CLOSED_ON_EXEC = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
@@ -92,7 +94,7 @@ class Passage:
         Never waits. Returns False, and sends nothing, if nobody receives at this name, if too much
         waits there already, or if the message is too long.
         """
-        if len(message) > LONGEST:
+        if len(message) > MESSAGE_BYTES_MOST:
             return False
         rights = (
             [] if sock is None else [(SOL_SOCKET, SCM_RIGHTS, array.array("i", [sock.fileno()]))]
@@ -104,7 +106,7 @@ class Passage:
         return True
 
     def _readable(self) -> None:
-        for _ in range(AT_ONCE):
+        for _ in range(MESSAGES_AT_ONCE):
             if not self._read():
                 return
 
@@ -114,7 +116,7 @@ class Passage:
             return False
         try:
             message, rights, flags, _ = self._receiver.recvmsg(
-                LONGEST, _socket.CMSG_SPACE(_SIZE), _CLOSED_ON_EXEC
+                MESSAGE_BYTES_MOST, _socket.CMSG_SPACE(_SIZE), _CLOSED_ON_EXEC
             )
         except BlockingIOError:
             return False

@@ -20,7 +20,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from flatlands.server.game.play import Play
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.net.hosts import is_local
-from flatlands.server.net.pace import TURN, Turn
+from flatlands.server.net.pace import TURN_KEY, Turn
 from flatlands.server.players.moderation import (
     BAR,
     BY_OWNER,
@@ -200,7 +200,7 @@ def _take_actions(
 
 
 def _turn() -> Turn:
-    turn = request.environ[TURN]
+    turn = request.environ[TURN_KEY]
     assert isinstance(turn, Turn)
     return turn
 

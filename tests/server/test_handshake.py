@@ -172,7 +172,7 @@ def test_a_connection_tells_which_client_is_behind_trusted_proxies(serve, proxie
 
 def test_a_server_that_is_full_leaves_newcomers_to_others_on_its_port(serve, monkeypatch):
     # However busy the machine is, the other server has its turn in this time.
-    monkeypatch.setattr(listener, "GIVE_WAY", 60)
+    monkeypatch.setattr(listener, "GIVE_WAY_S", 60)
     full = serve(full=lambda: True)
     other = serve(listener=socket.socket(fileno=os.dup(full.server.socket.fileno())))
     for _ in range(20):
@@ -181,7 +181,7 @@ def test_a_server_that_is_full_leaves_newcomers_to_others_on_its_port(serve, mon
     assert (len(full.connections), len(other.connections)) == (0, 20)
     # The full server takes in newcomers that nobody else does, several at a time.
     other.server.stop()
-    monkeypatch.setattr(listener, "GIVE_WAY", 0.02)
+    monkeypatch.setattr(listener, "GIVE_WAY_S", 0.02)
     full.server.stop_accepting()
     full.server.start_accepting()
     for client in [Client(full) for _ in range(20)]:

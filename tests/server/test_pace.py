@@ -43,17 +43,17 @@ def test_after_a_rest_there_is_one_slice_at_once_and_no_more(clock):
     while pace.early() <= 0:
         pace.pay(0.0005)
         turns += 1
-    assert turns * 0.0005 <= paces.SLICE + 0.0005
+    assert turns * 0.0005 <= paces.SLICE_S + 0.0005
 
 
 def test_a_stall_of_the_process_is_not_the_requests_doing(clock):
     pace = Pace(0.25, Counter())
     pace.pay(30.0)
-    assert pace.early() <= paces.LONGEST / 0.25
+    assert pace.early() <= paces.TURN_MOST_S / 0.25
 
 
 def test_the_request_that_waits_longest_goes_first_and_the_loop_turns_in_between(monkeypatch):
-    monkeypatch.setattr(paces, "SLICE", 0)
+    monkeypatch.setattr(paces, "SLICE_S", 0)
     stats, order, turns = Counter(), [], []
     pace = Pace(0.01, stats)
 
@@ -105,7 +105,7 @@ def test_a_deadline_ends_the_wait_and_harms_nobody_behind_it():
 
 
 def test_a_crowd_at_one_address_holds_up_only_itself(monkeypatch, clock):
-    monkeypatch.setattr(paces, "SLICE", 0)
+    monkeypatch.setattr(paces, "SLICE_S", 0)
     pace, order = Pace(0.5, Counter()), []
     pace.pay(0.02)
 
@@ -126,7 +126,7 @@ def test_a_crowd_at_one_address_holds_up_only_itself(monkeypatch, clock):
 
 
 def test_a_pace_is_crowded_until_some_have_given_up_or_had_their_turn(monkeypatch):
-    monkeypatch.setattr(paces, "QUEUE", 2)
+    monkeypatch.setattr(paces, "REQUESTS_WAITING_MOST", 2)
     pace = Pace(0.5, Counter())
     pace.pay(0.1)
     waiting = [gevent.spawn(Turn(pace, key).begin) for key in ("a", "a", "b")]

@@ -10,7 +10,7 @@ import gevent
 import pytest
 
 from flatlands.server.net.connection import Connection
-from flatlands.server.net.socket_passing import LONGEST, Passage
+from flatlands.server.net.socket_passing import MESSAGE_BYTES_MOST, Passage
 from flatlands.server.runtime.limits import Limits
 from tests.server.client_frames import client_frame
 from tests.server.test_connection import turn
@@ -71,7 +71,7 @@ def test_messages_come_alone_too_and_in_order(ends):
 
 def test_a_receiver_that_is_not_there_gets_nothing(ends, pair):
     assert not ends.here.send("nobody", b"message", pair[0])
-    assert not ends.here.send("there", bytes(LONGEST + 1), pair[0])
+    assert not ends.here.send("there", bytes(MESSAGE_BYTES_MOST + 1), pair[0])
     ends.there.close()
     assert not ends.here.send("there", b"message", pair[0])
 

@@ -23,7 +23,7 @@ from flatlands.server.game.game import Game, kept_as
 from flatlands.server.game.me import packed
 from flatlands.server.game.play import Make, Play
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.channels import WORLD, Bus, Channels
+from flatlands.server.messages.channels import DEFAULT_WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.moderation import Moderation
@@ -66,7 +66,7 @@ class Node:
         loop: Loop,
         spread: int = 0,
         ring: int = 0,
-        world: str = WORLD,
+        world: str = DEFAULT_WORLD,
         store: Store | None = None,
         game: Make = Game,
         plays: str = "",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from flatlands.brokers.base import UNVERIFIED, VERIFIED
 from flatlands.brokers.registry import members_of
 from flatlands.server.game import games
-from flatlands.server.messages.channels import WORLD
+from flatlands.server.messages.channels import DEFAULT_WORLD
 from flatlands.server.messages.texts import is_address
 from flatlands.server.net.hosts import is_origin
 from flatlands.server.runtime import commit
@@ -207,7 +207,7 @@ class Settings:
     world: str = option(
         "name of the world: on one broker, servers with different names ignore each other",
         _world,
-        WORLD,
+        DEFAULT_WORLD,
     )
     seed: int = option(
         "number from which the world is generated: another seed makes another world",

@@ -10,7 +10,7 @@ from typing import Any
 
 import gevent
 
-from flatlands.server.messages.channels import WORLD
+from flatlands.server.messages.channels import DEFAULT_WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
 from flatlands.server.squares.crowds import CROWD_FROM
@@ -69,7 +69,7 @@ class Harness:
             self.run(1500)
 
     def host(
-        self, seed: int = 2013, side: int = SIDE, world: str = WORLD, down: bool = False
+        self, seed: int = 2013, side: int = SIDE, world: str = DEFAULT_WORLD, down: bool = False
     ) -> Host:
         """Start another node and return it; `down`: its link is down."""
         free = self.free

@@ -2,7 +2,7 @@
 read it."""
 
 from flatlands import Record, text
-from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 
 #: The name of the queue in the store begins with it, and that of the ground follows.
 QUEUE = "finders"
@@ -14,4 +14,4 @@ MARK = 8
 class Carved(Record):
     """The name that is carved into a landmark."""
 
-    name = text(0, NAME_LIMIT)
+    name = text(0, PLAYER_NAME_LIMIT)

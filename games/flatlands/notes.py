@@ -10,7 +10,7 @@ from typing import Final
 from flatlands import Record, number, text
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
-from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT
 
 #: ms of a day of the world, as in page/day.js.
 DAY: Final = 960_000
@@ -31,7 +31,7 @@ class Note(Record, lasts=LASTS):
 
     kind = text(1, 12)
     at = number(0, TIME_MOST)
-    who = text(0, NAME_LIMIT)
+    who = text(0, PLAYER_NAME_LIMIT)
     n = number(-NUMBER, NUMBER)
     x = number(-NUMBER, NUMBER)
     y = number(-NUMBER, NUMBER)
@@ -41,7 +41,7 @@ class Entry(Record, lasts=2 * 24 * 3600):
     """An entry on the page that the almanac has for a day."""
 
     kind = text(1, 12)
-    who = text(0, NAME_LIMIT)
+    who = text(0, PLAYER_NAME_LIMIT)
     n = number(0, NUMBER)
     x = number(-NUMBER, NUMBER)
     y = number(-NUMBER, NUMBER)

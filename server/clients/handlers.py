@@ -12,7 +12,7 @@ from flatlands.server.clients.session import NOBODY_WALKS_SO, Handler, Kind, Ses
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import Field
-from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, TEXT_LIMIT, clean
+from flatlands.server.messages.texts import BAD_NAME, PLAYER_NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.runtime.limits import SAYINGS, SAYINGS_EACH, SPECTATORS, SPECTATORS_EACH
 from flatlands.server.runtime.logs import log_line
 from flatlands.server.storage.boards import owner_of
@@ -103,7 +103,7 @@ def say(session: Session, text: str) -> None:
 
 def appear(session: Session, name: str, look: int) -> None:
     """Change the player's name or look. A muted player keeps its name."""
-    resident, cleaned = session.playing, clean(name, NAME_LIMIT)
+    resident, cleaned = session.playing, clean(name, PLAYER_NAME_LIMIT)
     if session.node.play.guards:
         # The game gives its players their names.
         cleaned = resident.name
@@ -205,4 +205,4 @@ _HANDLERS: Final[dict[int, Handler]] = {
 }
 
 #: The kinds of messages that clients may send.
-KINDS: Final = {kind: Kind(row, _HANDLERS[kind]) for kind, row in protocol.MESSAGES.items()}
+KINDS: Final = {kind: Kind(row, _HANDLERS[kind]) for kind, row in protocol.CLIENT_MESSAGES.items()}

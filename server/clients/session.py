@@ -229,7 +229,7 @@ class Session(ClientScreen):
         residents = self.node.residents
         (residents.release if walks else residents.detach)(self.resident)
         self.resident = None
-        self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
+        self.connection.close(protocol.CLOSE_TAKEN_OVER, TAKEN_OVER)
 
     # What the player intends.
 

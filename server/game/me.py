@@ -12,7 +12,7 @@ from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import VALUES
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import NUMBER, Field
-from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
+from flatlands.server.messages.texts import BAD_NAME, PLAYER_NAME_LIMIT, clean
 from flatlands.server.players.recording import until
 from flatlands.server.players.resident import Resident
 from flatlands.server.runtime.limits import HAPPENINGS, HAPPENINGS_EACH, WRITES_EACH
@@ -345,7 +345,7 @@ class Guest:
 
     @name.setter
     def name(self, name: str) -> None:
-        cleaned = clean(name, NAME_LIMIT)
+        cleaned = clean(name, PLAYER_NAME_LIMIT)
         if cleaned is None:
             raise Refused("name", BAD_NAME)
         self._name = cleaned

@@ -21,18 +21,18 @@ from flatlands.world.grid import Square
 
 #: The version of the messages between nodes; it grows with GROUND of world/terrain.py too, so that
 #: no node meets one that has other ground. Messages to clients have their own version.
-VERSION: Final = 12
+PEER_VERSION: Final = 12
 
 #: The default name of a world.
-WORLD: Final = "flatlands"
+DEFAULT_WORLD: Final = "flatlands"
 
 #: How many squares' channel names are cached: more than a node is subscribed to.
-REMEMBERED: Final = 65536
+CHANNELS_CACHED: Final = 65536
 
 
 def nodes_channel(world: str) -> str:
     """Return the name of the channel for all nodes of a world."""
-    return f"{world}/{VERSION}/nodes"
+    return f"{world}/{PEER_VERSION}/nodes"
 
 
 class Channels:
@@ -44,7 +44,7 @@ class Channels:
     """
 
     def __init__(self, world: str, seed: int, side: int, plays: str = "") -> None:
-        self._prefix = f"{world}/{VERSION}"
+        self._prefix = f"{world}/{PEER_VERSION}"
         self.nodes = nodes_channel(world)
         self.ground = f"{seed}-{side}"
         self.rules = f"{self.ground}-{plays}" if plays else self.ground
@@ -54,7 +54,7 @@ class Channels:
             return f"{squares}{square[0]}:{square[1]}"
 
         #: Returns the name of a square's channel. It is cached because each batch needs one.
-        self.square: Callable[[Square], str] = lru_cache(REMEMBERED)(name)
+        self.square: Callable[[Square], str] = lru_cache(CHANNELS_CACHED)(name)
 
     def is_square(self, channel: str) -> bool:
         """Return whether a channel is that of a square, or part, of this ground."""

@@ -16,7 +16,7 @@ import msgpack
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.server.messages.protocol import ID_LIMIT, LOOK, TIME_MOST, Tail, with_tail
 from flatlands.server.messages.table import NUMBER, Field, Row, number
-from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, is_address
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT, is_address
 from flatlands.world import events
 from flatlands.world.batches import RECORD, WIDE, Content
 from flatlands.world.events import ENTER, EnterEvent
@@ -96,8 +96,8 @@ _FIELDS = {
         Field("recorded", list, 0, 3 * RECORDED),
         number("grain", 0, WIDEST),
         LOOK,
-        Field("name", str, 1, NAME_LIMIT),
-        Field("known_as", str, 0, NAME_LIMIT),
+        Field("name", str, 1, PLAYER_NAME_LIMIT),
+        Field("known_as", str, 0, PLAYER_NAME_LIMIT),
         Field("text", str, 1, TEXT_LIMIT),
         *[Field(name, str) for name in ("ring", "rules", "store")],
         *[Field(name, bool) for name in ("dimmed", "inhabited", "new")],

@@ -22,13 +22,15 @@ VERSION: Final = 3
 MESSAGE_LIMIT: Final = 4096
 
 #: The most characters of tokens and invitations.
-TOKEN_LIMIT = INVITATION_LIMIT = 512
+TOKEN_LIMIT: Final = 512
+INVITATION_LIMIT: Final = 512
 
 #: The most characters in a ticket.
 TICKET_LIMIT: Final = 2000
 
 #: The least and the most characters in the key of a player.
-KEY_LEAST, KEY_MOST = 16, 64
+KEY_LEAST: Final = 16
+KEY_MOST: Final = 64
 
 #: Computer players have ids below OTHERS_FROM, and all other players from there on.
 OTHERS_FROM: Final = 2**16
@@ -41,25 +43,58 @@ ID_LIMIT: Final = 60
 TIME_MOST: Final = 2**50
 
 # The kinds of messages from a client. 9, 11 to 13, 32 and 34 were used by earlier versions.
-HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
-KEY, ACK, WATCH, APPEAR, DO, TICKET = 10, 14, 15, 33, 35, 36
+HELLO: Final = 1
+WALK: Final = 2
+GO: Final = 3
+HOME: Final = 4
+VIEWPORT: Final = 5
+SAY: Final = 6
+PING: Final = 7
+INVITE: Final = 8
+KEY: Final = 10
+ACK: Final = 14
+WATCH: Final = 15
+APPEAR: Final = 33
+DO: Final = 35
+TICKET: Final = 36
+
 # The kinds of messages to a client. 20, 25, 29, 30, 41 and 47 were used by earlier versions.
-WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
-FLUSH, RESYNC, PONG, ERROR = range(21, 25)
-LINK, INVITATION, THINGS = range(26, 29)
-TOTALS, DOTS, HOST, MESSAGE, CELLS, MOVED = 31, 40, 44, 45, 46, 48
+WELCOME: Final = 16
+TOKEN: Final = 17
+HELD: Final = 18
+SNAPSHOT: Final = 19
+FLUSH: Final = 21
+RESYNC: Final = 22
+PONG: Final = 23
+ERROR: Final = 24
+LINK: Final = 26
+INVITATION: Final = 27
+THINGS: Final = 28
+TOTALS: Final = 31
+DOTS: Final = 40
+HOST: Final = 44
+MESSAGE: Final = 45
+CELLS: Final = 46
+MOVED: Final = 48
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
-GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
-RESTART, FULL, TAKEN_OVER = 1012, 1013, 4001
+GOING_AWAY: Final = 1001
+UNSUPPORTED: Final = 1003
+MALFORMED: Final = 1007
+POLICY: Final = 1008
+INTERNAL: Final = 1011
+RESTART: Final = 1012
+FULL: Final = 1013
+CLOSE_TAKEN_OVER: Final = 4001
 
 #: All close codes that RFC 6455 and its registry name, and that of this project.
-CLOSE_CODES: Final = frozenset((*range(1000, 1016), TAKEN_OVER))
+CLOSE_CODES: Final = frozenset((*range(1000, 1016), CLOSE_TAKEN_OVER))
 
 #: The largest grain that a client can ask for.
 GRAIN_MOST: Final = 31
 
-_POSITION: Final = 2**41  # units: twice as far as there is ground
+#: The farthest from the origin along each axis, in units: twice as far as there is ground.
+_POSITION: Final = 2**41
 
 
 class Refused(Exception):
@@ -88,7 +123,7 @@ _TIME: Final = number("t", 0, NUMBER)
 _VIEW: Final = (number("width", 1, 65535), number("height", 1, 65535))
 
 #: All messages that clients send in every game.
-MESSAGES: Final = {
+CLIENT_MESSAGES: Final = {
     HELLO: Row(
         "hello",
         (

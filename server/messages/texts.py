@@ -5,7 +5,7 @@ import unicodedata
 from typing import Any, Final
 
 #: The most characters in names and chat messages.
-NAME_LIMIT: Final = 20
+PLAYER_NAME_LIMIT: Final = 20
 TEXT_LIMIT: Final = 120
 
 #: The most marks that take no space, and the most joiners, on a letter. Words of Burmese, Hindi,
@@ -23,7 +23,7 @@ _ADDRESS: Final = re.compile(
 ADDRESS_LIMIT: Final = 100
 
 #: What a client is told about a name that is not allowed.
-BAD_NAME: Final = f"a name must have 1 to {NAME_LIMIT} visible characters"
+BAD_NAME: Final = f"a name must have 1 to {PLAYER_NAME_LIMIT} visible characters"
 
 #: Letters and symbols that are blank, but take up space: the empty Braille cell, the null notehead,
 #: and two blanks of Egyptian hieroglyphs.

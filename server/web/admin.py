@@ -18,7 +18,7 @@ from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from flatlands.server.game.play import Play
-from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.net.hosts import is_local
 from flatlands.server.net.pace import TURN_KEY, Turn
 from flatlands.server.players.moderation import (
@@ -170,9 +170,9 @@ def _take_actions(
     def clear() -> Response:
         access.check_acting()
         if "name" in request.args:
-            name = clean(request.args["name"], NAME_LIMIT)
+            name = clean(request.args["name"], PLAYER_NAME_LIMIT)
             if name is None:
-                abort(_answer(400, f"name must have 1 to {NAME_LIMIT} characters."))
+                abort(_answer(400, f"name must have 1 to {PLAYER_NAME_LIMIT} characters."))
             log.warning("admin: clear %r, by %s", name, _by())
             _reach(lambda: play.clear_name(name))
             return jsonify({"action": "clear", "name": name})

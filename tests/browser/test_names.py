@@ -2,7 +2,7 @@
 
 import json
 
-from flatlands.server.messages.texts import NAME_LIMIT, clean
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, clean
 
 
 def test_characters_that_the_browser_shows_as_nothing_are_refused_in_names(open_page):
@@ -20,6 +20,6 @@ def test_characters_that_the_browser_shows_as_nothing_are_refused_in_names(open_
     )
     hidden = json.loads(hidden)
     assert len(hidden) > 130_000
-    shown = {code for code in hidden if clean(f"a{chr(code)}", NAME_LIMIT) is not None}
+    shown = {code for code in hidden if clean(f"a{chr(code)}", PLAYER_NAME_LIMIT) is not None}
     # Characters that join letters, or choose between text and emoji.
     assert shown == {0x200C, 0x200D, 0xFE0E, 0xFE0F}

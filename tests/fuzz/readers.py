@@ -105,12 +105,12 @@ def messages(chance: random.Random, inputs: Inputs) -> None:
         # The answer to the client must be packable too.
         protocol.error(refused.code, refused.sentence)
         return
-    for field, value in zip(protocol.MESSAGES[kind].fields, fields, strict=True):
+    for field, value in zip(protocol.CLIENT_MESSAGES[kind].fields, fields, strict=True):
         if type(value) is str:
             most = max(field.text, field.high if field.type is str else 0)
             if len(value) > most:
                 raise Broken(f"{field.name} may have {most} characters, and had {len(value)}")
-            for limit in (texts.NAME_LIMIT, texts.TEXT_LIMIT):
+            for limit in (texts.PLAYER_NAME_LIMIT, texts.TEXT_LIMIT):
                 _check_clean(value, limit)
         elif value is None:
             if not field.optional:
@@ -132,8 +132,8 @@ def _check_clean(text: str, limit: int) -> None:
 
 
 def _message(chance: random.Random) -> list[Any]:
-    kind = chance.choice(list(protocol.MESSAGES))
-    return [kind, *drawn(chance, protocol.MESSAGES[kind])]
+    kind = chance.choice(list(protocol.CLIENT_MESSAGES))
+    return [kind, *drawn(chance, protocol.CLIENT_MESSAGES[kind])]
 
 
 def drawn(chance: random.Random, row: Row) -> list[Any]:

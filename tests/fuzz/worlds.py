@@ -269,7 +269,7 @@ def _check_words(client: Client) -> None:
     names = [player.name for player in client.model.players.values()]
     chat = client.model.chat
     for words, limit in (
-        (names + [name for name, _ in chat], texts.NAME_LIMIT),
+        (names + [name for name, _ in chat], texts.PLAYER_NAME_LIMIT),
         ([said for _, said in chat], texts.TEXT_LIMIT),
     ):
         for word in words:
@@ -343,7 +343,7 @@ class Offender:
             return self._watch()
         if kind == DO:
             return self._action()
-        message = [kind, *drawn(chance, protocol.MESSAGES[kind])]
+        message = [kind, *drawn(chance, protocol.CLIENT_MESSAGES[kind])]
         if kind in (WALK, GO, HOME) and chance.random() < 0.97:
             client.number += 1
             message[1] = client.number
@@ -393,7 +393,7 @@ class Offender:
     def _hello(self) -> list[Any]:
         chance = self.crowd.chance
         if chance.random() < 0.1:
-            return [HELLO, *drawn(chance, protocol.MESSAGES[HELLO])]
+            return [HELLO, *drawn(chance, protocol.CLIENT_MESSAGES[HELLO])]
         name = chance.choice(("Eve", "E" * 20, text(chance)))
         friend = self.crowd.honest[0].id
         near = chance.choice(
@@ -723,4 +723,4 @@ def forgers(chance: random.Random, inputs: Inputs, games: Sequence[Played] = GAM
     _nodes(chance, inputs, True, games)
 
 
-assert protocol.MESSAGES.keys() == {HELLO, *_SENT}
+assert protocol.CLIENT_MESSAGES.keys() == {HELLO, *_SENT}

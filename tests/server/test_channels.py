@@ -1,12 +1,12 @@
 """Names of channels: what they keep apart."""
 
-from flatlands.server.messages.channels import VERSION, Channels
+from flatlands.server.messages.channels import PEER_VERSION, Channels
 from tests.server.harness import Harness
 
 
 def test_each_square_has_its_own_name_by_column_and_row():
     name = Channels("flatlands", 2013, 16).square
-    assert name((-3, 12)) == f"flatlands/{VERSION}/2013-16/-3:12"
+    assert name((-3, 12)) == f"flatlands/{PEER_VERSION}/2013-16/-3:12"
     assert len({name(s) for s in [(1, 1), (1, 10), (11, 1), (-1, 1), (1, -1)]}) == 5
 
 

@@ -212,7 +212,7 @@ def test_of_two_clients_with_one_token_the_later_one_plays_however_long_the_game
     until(lambda: not first.connection.open)
     club.run(300)
     assert second.connection.open and second.session.playing.name == "Ada"
-    assert first.connection.closed[0] == protocol.TAKEN_OVER
+    assert first.connection.closed[0] == protocol.CLOSE_TAKEN_OVER
 
 
 def test_a_game_that_fails_when_told_of_a_name_or_an_order_holds_up_nobody():

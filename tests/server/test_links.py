@@ -8,7 +8,7 @@ import pytest
 
 from flatlands.brokers import ring
 from flatlands.brokers.redis.cluster import slot_of
-from flatlands.server.messages.channels import WORLD, Channels
+from flatlands.server.messages.channels import DEFAULT_WORLD, Channels
 from flatlands.server.squares.peers import DEAF, OTHER_BROKERS, UNREADABLE
 from flatlands.server.workers.draining import DRAINED
 from flatlands.stores.base import NEVER_DUE_MS, Item
@@ -21,7 +21,7 @@ from tests.socket_client import SocketClient, together
 
 pytestmark = pytest.mark.process
 
-NODES = Channels(WORLD, 2013, 16).nodes
+NODES = Channels(DEFAULT_WORLD, 2013, 16).nodes
 
 
 @contextmanager
@@ -217,7 +217,7 @@ def test_a_world_that_is_restarted_with_another_broker_has_lost_nobody(redis, tm
     url = f"sqlite:///{tmp_path}/world.db"
     # An earlier version, whose worlds changed brokers while they served, has left such an order.
     order = msgpack.packb([7, url_of(redis), "redis://127.0.0.1:1", [], True])
-    with closing(open_store(url, WORLD)) as store:
+    with closing(open_store(url, DEFAULT_WORLD)) as store:
         store.put("broker", [Item("order", NEVER_DUE_MS, "order", order)])
     options = "--store", url, "--broker"
     with starting(*options, url_of(redis), count=2, SECRET_KEY="one") as servers:

@@ -13,7 +13,7 @@ from flatlands.server.cluster.districts import COLUMNS
 from flatlands.server.game.game import schema
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, VALUES
-from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.server.squares.outbox import BATCH_LIMIT
 from flatlands.server.storage.upkeep import GROW_EVERY
 from flatlands.testkit.clock import Clock
@@ -322,7 +322,19 @@ def test_what_another_node_wrongly_says_of_a_player_is_not_believed(race):
 def test_a_page_of_a_full_state_and_a_batch_fit_a_message_whatever_players_have():
     far, wide = 2**40, "\U0001f600"
     most = [2**53 - 1] * (VALUES - 1) + [wide * 40]
-    state = (2**52, far, wide * NAME_LIMIT, True, 65535, far, far, -32767, -32767, far, 65535)
+    state = (
+        2**52,
+        far,
+        wide * PLAYER_NAME_LIMIT,
+        True,
+        65535,
+        far,
+        far,
+        -32767,
+        -32767,
+        far,
+        65535,
+    )
     enter = [0, 2**52, *state, 400, most]
     entries = [enter] * ENTRIES_WITH_VALUES
     message = peer_protocol.full_state((far, far), far, far, far, 9, 99, entries)

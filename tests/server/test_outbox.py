@@ -4,14 +4,14 @@ import pytest
 
 from flatlands.brokers.base import Counters
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.channels import WORLD, Bus, Channels
+from flatlands.server.messages.channels import DEFAULT_WORLD, Bus, Channels
 from flatlands.server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
 from flatlands.testkit.clock import Clock, ManualLoop
 from flatlands.world.batches import RECORD, WIDE
 from flatlands.world.events import ENTER, LEAVE, Player
 from flatlands.world.track import stand
 
-CHANNELS = Channels(WORLD, 2013, 16)
+CHANNELS = Channels(DEFAULT_WORLD, 2013, 16)
 
 
 class Keeper:

@@ -10,7 +10,7 @@ from flatlands import Thing, number, text
 from flatlands.brokers.base import Message
 from flatlands.brokers.registry import open_broker
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.channels import WORLD, Channels
+from flatlands.server.messages.channels import DEFAULT_WORLD, Channels
 from flatlands.server.node import Node
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.things import declare
@@ -20,7 +20,7 @@ from tests.bare import Wave
 from tests.server.harness import Harness, node_batch
 from tests.server.servers import until
 
-CHANNELS = Channels(WORLD, 2013, 16)
+CHANNELS = Channels(DEFAULT_WORLD, 2013, 16)
 
 ENTER = [0, 5, 1, 0, "Eve", False, 3, 8192, 8192, 0, 0, 0, 0, 100, []]
 LEAVE = [2, 5, 2, 0, 1]

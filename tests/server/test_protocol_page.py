@@ -11,7 +11,7 @@ import pytest
 from flatlands import model, wire
 from flatlands.server.clients import screen, session, sessions, tokens
 from flatlands.server.messages import peer_protocol, protocol, texts
-from flatlands.server.messages.protocol import MESSAGES
+from flatlands.server.messages.protocol import CLIENT_MESSAGES
 from flatlands.server.net import frames
 from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, replicas, subscription, sync
@@ -51,7 +51,7 @@ def often(rate):
 def test_the_table_of_what_a_client_sends():
     rows = {
         kind: [row.name, names(row), "once" if row.name == "hello" else often(row)]
-        for kind, row in MESSAGES.items()
+        for kind, row in CLIENT_MESSAGES.items()
     }
     assert {int(kind): cells[:3] for kind, *cells in table(2)} == rows
 
@@ -193,7 +193,7 @@ NUMBERS = {
         f"stays silent for {from_to(sessions.DEAD_AFTER)}",
         f"A message from a client has at most {protocol.MESSAGE_LIMIT} bytes",
         f"a `hello` within {sessions.HELLO_WITHIN // 1000} seconds",
-        f"1 to {texts.NAME_LIMIT} characters",
+        f"1 to {texts.PLAYER_NAME_LIMIT} characters",
         f"1 to {texts.TEXT_LIMIT} characters",
         f"up to {protocol.TOKEN_LIMIT} characters",
         f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}",

@@ -14,7 +14,7 @@ from flatlands import Me, Part, Record, Records, StoreUnavailable, Thing, flag, 
 from flatlands.games.flatlands.events import DANCE
 from flatlands.games.flatlands.notes import MARK, Note, note
 from flatlands.server.messages.protocol import TIME_MOST
-from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 
 #: How many people it takes.
 DANCERS: Final = 3
@@ -36,7 +36,7 @@ class Bloom(Thing, lasts=DAY):
     the names of those who have danced there."""
 
     until = number(0, TIME_MOST)
-    first = second = third = text(0, NAME_LIMIT)
+    first = second = third = text(0, PLAYER_NAME_LIMIT)
 
 
 class Dancer(NamedTuple):

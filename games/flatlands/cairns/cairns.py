@@ -8,7 +8,7 @@ from flatlands import Me, Part, Records, Refused, Thing, action, number
 from flatlands import text as line
 from flatlands.games.flatlands.notes import LINES, MARK, Note, note
 from flatlands.server.messages.table import NUMBER
-from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT
 from flatlands.world.terrain import PLAZA
 
 #: Seconds for which a cairn stands after it was built or a stone was added.
@@ -33,7 +33,7 @@ class Cairn(Thing, reach=2.5, lasts=STANDS_FOR, per_square=1, per_owner=CAIRNS_M
     """A cairn: `player` is the id that its builder had. A player adds a stone from within reach."""
 
     player = number(0, NUMBER)
-    name = line(1, NAME_LIMIT)
+    name = line(1, PLAYER_NAME_LIMIT)
     text = line(1, TEXT_LIMIT)
     stones = number(1, STONES_MOST)
     #: The marks of those whose stones it has, the builder's first.

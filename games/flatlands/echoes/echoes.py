@@ -27,7 +27,7 @@ from flatlands.games.flatlands.pace import LONGEST
 from flatlands.server.game.game import Game
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
-from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.server.storage.things import middle_of
 from flatlands.world.track import Tile
 
@@ -49,12 +49,12 @@ class Echo(Record, lasts=LASTS):
     name of the echo that it replaced. The run was recorded from node time `_at` on, in ms."""
 
     ms = number(1, LONGEST)
-    name = text(0, NAME_LIMIT)
+    name = text(0, PLAYER_NAME_LIMIT)
     player = number(0, NUMBER)
     look = number(0, NUMBER)
     way = text(0, LENGTH)
     beat = number(0, LONGEST)
-    beaten = text(0, NAME_LIMIT)
+    beaten = text(0, PLAYER_NAME_LIMIT)
     _owner = text(0, 32)
     _loser = text(0, 32)
     _at = number(0, TIME_MOST)
@@ -68,7 +68,7 @@ class Race(Event):
     y = number(-FAR, FAR)
     side = number(0, len(SIDES) - 1)
     ms = number(0, LONGEST)
-    name = text(0, NAME_LIMIT)
+    name = text(0, PLAYER_NAME_LIMIT)
     player = number(0, NUMBER)
     look = number(0, NUMBER)
     way = text(0, LENGTH)

@@ -21,7 +21,7 @@ from flatlands.games.flatlands.pace import FASTER
 from flatlands.server.game.game import Game
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
-from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.world.track import SPEED, UNIT, Tile
 
 #: ms for which it burns in one hand: enough for 150 tiles. The median distance of the next landmark
@@ -61,7 +61,7 @@ class Ember(Record):
     carrier = number(0, NUMBER)
     until = number(0, TIME_MOST)
     marks = text(0, HANDS * (MARK + 1))
-    first = second = third = fourth = text(0, NAME_LIMIT)
+    first = second = third = fourth = text(0, PLAYER_NAME_LIMIT)
     x = number(-NUMBER, NUMBER)
     y = number(-NUMBER, NUMBER)
 
@@ -95,7 +95,7 @@ class Fire(Record, lasts=DAY):
     x = number(-NUMBER, NUMBER)
     y = number(-NUMBER, NUMBER)
     until = number(0, TIME_MOST)
-    first = second = third = fourth = text(0, NAME_LIMIT)
+    first = second = third = fourth = text(0, PLAYER_NAME_LIMIT)
 
 
 class Relay(Part):

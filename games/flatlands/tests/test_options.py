@@ -9,7 +9,7 @@ import pytest
 from flatlands.games.flatlands.options import Options
 from flatlands.server import settings
 from flatlands.server.game import games
-from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.server.query.tables import tables
 from flatlands.server.runtime.histogram import MEASURED
 from flatlands.server.web.metrics import GAUGES
@@ -75,4 +75,6 @@ def test_its_tables_are_those_of_the_page_and_are_written_into_a_file(tmp_path):
 
 
 def test_the_field_takes_names_as_long_as_the_server_does():
-    assert f'maxlength="{NAME_LIMIT}"' in (ROOT / "games/flatlands/page/index.html").read_text()
+    assert (
+        f'maxlength="{PLAYER_NAME_LIMIT}"' in (ROOT / "games/flatlands/page/index.html").read_text()
+    )

@@ -19,7 +19,7 @@ from flatlands.games.flatlands.treasure import BOARD, beside_paths, is_planted
 from flatlands.server.game.game import Seen
 from flatlands.server.game.hooks import Hook
 from flatlands.server.messages.table import NUMBER
-from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.world.terrain import GRASS, SAND
 from flatlands.world.track import Tile
 
@@ -76,7 +76,7 @@ class Half(Thing, reach=AT_TILES, lasts=24 * 3600):
     """The half on a stone for the `player` that stood there, while `name` stood on the other."""
 
     player = number(0, NUMBER)
-    name = text(0, NAME_LIMIT)
+    name = text(0, PLAYER_NAME_LIMIT)
 
 
 class Person(Record, lasts=24 * 3600):

@@ -40,7 +40,7 @@ from flatlands.loadtest.studies import parent
 from flatlands.loadtest.studies.parent import Parent
 from flatlands.server.game.games import DEFAULT, Maker
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.channels import WORLD, Bus, Channels
+from flatlands.server.messages.channels import DEFAULT_WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.spots import spread_square
@@ -199,7 +199,7 @@ class Others:
         self.loop = Loop(Counter())
         self.grid, self.terrain = Grid(), Terrain(SEED)
         plays = Maker(DEFAULT, None, alone=True).plays
-        self.channels = Channels(WORLD, SEED, self.grid.side, plays)
+        self.channels = Channels(DEFAULT_WORLD, SEED, self.grid.side, plays)
         self.asked: set[Square] = set()
         self.nodes, self._moves = nodes, moves
         self._others: list[Other] = []

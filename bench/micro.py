@@ -27,7 +27,7 @@ from flatlands.server.messages import protocol
 from flatlands.server.net.frames import BINARY
 from flatlands.server.node import Node
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.storage.items import QUEUE
+from flatlands.server.storage.items import THINGS_QUEUE
 from flatlands.server.storage.things import middle_of
 from flatlands.stores.base import NEVER_DUE_MS, Item
 from flatlands.stores.registry import open_store
@@ -161,7 +161,7 @@ class Bench:
         touches, kinds = node.movement.touches, node.replicas.things
         [kind] = [number for number, shown in kinds.items() if shown.make is Gem.row]
         assert touches is not None
-        queue, items, gems = f"{QUEUE} flatlands {node.channels.ground}", [], []
+        queue, items, gems = f"{THINGS_QUEUE} flatlands {node.channels.ground}", [], []
         stand, side = Counter[Square](), node.grid.side
         for _, session in self.players:
             resident = session.resident

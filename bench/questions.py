@@ -33,7 +33,7 @@ with packages("swarm"):
     from flatlands.games.flatlands.search import Search
     from flatlands.loadtest.kit.terminal import Terminal
     from flatlands.server.players.names import folded
-    from flatlands.server.storage.items import QUEUE
+    from flatlands.server.storage.items import THINGS_QUEUE
     from flatlands.stores.base import CALL_ITEMS_MOST, Item, Store
 
 CAIRNS = 20_000
@@ -65,7 +65,7 @@ def _fill(store: Store, ground: str, notes: Any) -> None:
         body = msgpack.packb([now + n, x, y, False, values])
         items.append(Item(f"Cairn:{n:016x}", 7 * 24 * 3600 * 1000, f"{x // 16}:{y // 16}", body))
     for at in range(0, CAIRNS, CALL_ITEMS_MOST):
-        store.put(f"{QUEUE} flatlands {ground}", items[at : at + CALL_ITEMS_MOST])
+        store.put(f"{THINGS_QUEUE} flatlands {ground}", items[at : at + CALL_ITEMS_MOST])
     kinds = ("spark", "landmark", "hand", "spark")
     lines = [note(f"{n // 300:016x}", kinds[n % 4], now, once=f"{n}") for n in range(NOTES)]
     for at in range(0, NOTES, CALL_ITEMS_MOST):

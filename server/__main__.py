@@ -180,7 +180,7 @@ def _store(settings: options.Settings) -> Store | None:
 def _look_beside(settings: options.Settings, file: Path) -> None:
     """Raise StoreError if the game would begin anew in a file of its own, while what it has kept is
     in the file beside that was once the store of all games."""
-    from flatlands.server.storage.lease import QUEUE
+    from flatlands.server.storage.lease import LEASE_QUEUE
 
     own, shared = games.store_file(settings.game), file.with_name(games.store_file(games.DEFAULT))
     if file.name != own or file.exists() or not shared.exists():
@@ -191,7 +191,7 @@ def _look_beside(settings: options.Settings, file: Path) -> None:
     finally:
         beside.close()
     # The game's name follows that of what is kept, or begins that of a board. A lease is no loss.
-    kept = [f" {name} " for name in (*queues, *boards) if not name.startswith(f"{QUEUE} ")]
+    kept = [f" {name} " for name in (*queues, *boards) if not name.startswith(f"{LEASE_QUEUE} ")]
     if any(f" {file.stem}{end}" in name for name in kept for end in " ."):
         raise StoreError(
             f"{file} does not exist, but {shared} has data of this game, from before each game had "

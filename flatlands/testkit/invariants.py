@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flatlands.server.game.cells import CellLayer
-from flatlands.server.storage.items import OF, QUEUE
+from flatlands.server.storage.items import OF, THINGS_QUEUE
 from flatlands.server.storage.rows import TILE
 from flatlands.stores.base import Score, Store
 from flatlands.testkit.client import Client
@@ -78,7 +78,7 @@ class Taken:
 
     def note(self, queue: str, id: str, body: bytes, scores: list[Score]) -> None:
         """Note a thing that was taken. Raises AssertionError if it was before."""
-        if queue.startswith(QUEUE):
+        if queue.startswith(THINGS_QUEUE):
             for board, owner, points in scores:
                 self._points[board, owner] += points
             # What only counts an owner's things is put and taken with each try to leave one.

@@ -14,7 +14,7 @@ from flatlands.games.flatlands.notes import LASTS, Note
 from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.query.tables import Row, Source, Table, items, place
 from flatlands.server.storage.boards import NAMES, board_name, read_entry
-from flatlands.server.storage.items import QUEUE, RECORDS
+from flatlands.server.storage.items import RECORDS_QUEUE, THINGS_QUEUE
 from flatlands.server.storage.things import Record
 from flatlands.stores.base import CALL_ITEMS_MOST, Item
 from flatlands.world.terrain import Terrain
@@ -30,7 +30,7 @@ AROUND = 3
 def _things(source: Source, kind: str) -> Iterator[tuple[Item, int, Row, bool, dict[str, Any]]]:
     """Yield each item of a kind of thing, with its version, its place, whether it waits, and its
     values."""
-    for item in items(source, f"{QUEUE} {GAME} {source.ground}"):
+    for item in items(source, f"{THINGS_QUEUE} {GAME} {source.ground}"):
         if item.id.startswith(f"{kind}:"):
             version, column, row, waits, values, *_ = msgpack.unpackb(item.body)
             where = place(source, *(at * UNIT + UNIT // 2 for at in (column, row)))
@@ -53,7 +53,7 @@ def _cairns(source: Source) -> Iterator[Row]:
 
 def _records(source: Source, kind: type[Record]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the id and the values of each record of a kind."""
-    for item in items(source, f"{RECORDS} {GAME} {kind.__name__} {source.ground}"):
+    for item in items(source, f"{RECORDS_QUEUE} {GAME} {kind.__name__} {source.ground}"):
         yield item.id, msgpack.unpackb(item.body)
 
 
@@ -68,7 +68,7 @@ def newest(kinds: Collection[str], age: int) -> Table:
     marks = tuple(f"{kind} " for kind in kinds)
 
     def rows(source: Source) -> Iterator[Row]:
-        for item in items(source, f"{RECORDS} {GAME} {Note.__name__} {source.ground}"):
+        for item in items(source, f"{RECORDS_QUEUE} {GAME} {Note.__name__} {source.ground}"):
             owner, _, name = item.id.partition("/")
             if name.startswith(marks) and item.delay >= LASTS * 1000 - age:
                 values = msgpack.unpackb(item.body)

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, Final
 
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.storage.rows import NOBODY, VALUES, Put, Rows, Write
+from flatlands.server.storage.rows import NOBODY, TILE_VALUES, Put, Rows, Write
 from flatlands.server.storage.things import FAR, check_tile
 from flatlands.stores.base import CALL_ITEMS_MOST, NEVER_DUE_MS, Store
 from flatlands.world.grid import Rect, Square
@@ -105,7 +105,7 @@ class Cells:
         if merge == "sum" and persist is True:
             persist = "write-through"
         _check(merge, persist, [most, 1 if per_owner is None else per_owner], forget)
-        if solid is not None and not (type(solid) is int and 0 < solid < VALUES):
+        if solid is not None and not (type(solid) is int and 0 < solid < TILE_VALUES):
             raise ValueError(f"solid must be 1 to 255, not {solid!r}")
         rule, ms = RULES.index(merge), NEVER_DUE_MS if forget is None else round(forget * 1000)
         self.declared = Declared(rule, persist, most, per_owner, ms, solid)
@@ -124,8 +124,8 @@ class Cells:
 
     def write(self, tiles: Tile | Iterable[Tile], value: int, who: bytes = NOBODY) -> None:
         """Write as `cells[tiles] = value` does, in the name of a person: see Me.write."""
-        least = 1 - VALUES if self.declared.rule == RULE_SUM else 0
-        if type(value) is not int or not least <= value < VALUES:
+        least = 1 - TILE_VALUES if self.declared.rule == RULE_SUM else 0
+        if type(value) is not int or not least <= value < TILE_VALUES:
             raise ValueError(
                 f"the value of a cell must be a whole number from 0 to 255, not {value!r}"
             )
@@ -375,7 +375,7 @@ class CellLayer:
         if known is not None and known.stamps[place] >= known_at:
             there, known_at = known.get(place)
         if self.rule == RULE_SUM:
-            return min(max(there + value, 0), VALUES - 1)
+            return min(max(there + value, 0), TILE_VALUES - 1)
         counted = not known_at or counts(self.rule, (value, at), (there, known_at))
         return value if counted else None
 

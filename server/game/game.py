@@ -19,7 +19,7 @@ from flatlands.server.game.me import Guest, Me, packed
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.storage.boards import Place
 from flatlands.server.storage.records import Records
-from flatlands.server.storage.things import NAME_MOST, Event, Record, Thing, check_tile
+from flatlands.server.storage.things import NAME_CHARS_MOST, Event, Record, Thing, check_tile
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
@@ -263,8 +263,8 @@ class Part:
         away along either axis get it. A page that cannot be reached now never gets it. Raises
         ValueError."""
         packed(name, fields)
-        if not 0 < len(name) <= NAME_MOST:
-            raise ValueError(f"the name of a message must have 1 to {NAME_MOST} characters")
+        if not 0 < len(name) <= NAME_CHARS_MOST:
+            raise ValueError(f"the name of a message must have 1 to {NAME_CHARS_MOST} characters")
         around: list[int] = []
         if near is not None:
             tile, reach = near

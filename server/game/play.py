@@ -34,7 +34,7 @@ from flatlands.server.players.touches import Touches
 from flatlands.server.players.walls import Walls
 from flatlands.server.storage import schema
 from flatlands.server.storage.boards import Boards
-from flatlands.server.storage.items import MOST, Items
+from flatlands.server.storage.items import THINGS_A_STEP, Items
 from flatlands.server.storage.lease import Lease, StatelessHolder
 from flatlands.server.storage.things import Event, Record, Thing, declare, middle_of, of_row
 from flatlands.server.storage.upkeep import Upkeep
@@ -331,7 +331,7 @@ class Play:
                 found += writers(layer, squares)
             elif n := undo(layer, owner, squares):
                 found[owner] += n
-        return dict(found.most_common(MOST))
+        return dict(found.most_common(THINGS_A_STEP))
 
     def clear_name(self, name: str) -> None:
         """Forget a name wherever it is kept, because an operator wants it. It waits for the store.
@@ -407,7 +407,7 @@ def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> C
 
 def _planted(part: Part, cell: Tile) -> list[Thing]:
     """Return what a part plants in a cell, up to one thing more than is allowed."""
-    return list(islice(part.plant(cell), MOST + 1))
+    return list(islice(part.plant(cell), THINGS_A_STEP + 1))
 
 
 def _begin(game: Game) -> Hook | None:

@@ -20,8 +20,8 @@ NAMES: Final = "name"
 #: What stands for a name that is not known, or that an operator has cleared.
 NO_NAME: Final = "?"
 
-#: ms for which the top of a board is kept, so that many who look at it ask the store only once.
-FRESH: Final = 2000
+#: How long the top of a board is kept, so that many who look at it ask the store only once.
+TOP_KEPT_MS: Final = 2000
 
 
 class Place(NamedTuple):
@@ -75,7 +75,7 @@ class Boards:
             if until <= now:
                 top = self._store_client.wait(lambda store: self._read(store, board, most))
                 self._tops = {key: kept for key, kept in self._tops.items() if kept[0] > now}
-                self._tops[board, most] = self._loop.now() + FRESH, top
+                self._tops[board, most] = self._loop.now() + TOP_KEPT_MS, top
         return list(top)
 
     def _read(self, store: Store, board: str, most: int) -> list[Place]:

@@ -17,18 +17,18 @@ from flatlands.stores.base import Store, StoreError
 log = logging.getLogger("flatlands")
 
 #: The most questions that may wait at a time. More are not asked, as if the store did not answer.
-WAITING = 200
+QUESTIONS_MOST = 200
 
-#: ms after its last failure for which a store counts as failing, and longer if it has written
+#: How long after its last failure a store counts as failing, and longer if it has written
 #: nothing since. Each node writes every few seconds (cluster/split_brain.py).
-FAILS_FOR = 5000
+FAILS_FOR_MS = 5000
 
 #: What a player is told if the store did not answer.
 UNAVAILABLE = "you cannot take or leave things right now: the server cannot reach its store"
 
 #: The most hooks of games that may ask at a time. The others wait for their turn, and keep nobody
 #: else from asking.
-HOOKS = 50
+HOOKS_MOST = 50
 
 _T = TypeVar("_T")
 
@@ -68,7 +68,7 @@ class StoreClient:
         #: Whether the log says that it fails.
         self._told = False
         self._on_recovered = recovered
-        self._turns = BoundedSemaphore(HOOKS)
+        self._turns = BoundedSemaphore(HOOKS_MOST)
         #: The greenlets that ask for a hook.
         self._asking: set[Any] = set()
 
@@ -121,7 +121,7 @@ class StoreClient:
 
     def _begin(self) -> Store | None:
         """Count a question, and return the store to ask; None if it may not be asked."""
-        if self.store is None or self.waiting >= WAITING:
+        if self.store is None or self.waiting >= QUESTIONS_MOST:
             self._loop.stats["store_crowded"] += self.store is not None
             return None
         self.waiting += 1
@@ -173,7 +173,7 @@ class StoreClient:
         # While a disk is full, or a Redis refuses writes, what only reads is answered.
         if (
             self.trouble is None
-            or self._loop.now() < self._failed_at + FAILS_FOR
+            or self._loop.now() < self._failed_at + FAILS_FOR_MS
             or store.written == self._had_written
         ):
             return

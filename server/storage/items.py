@@ -30,24 +30,28 @@ from flatlands.world.track import UNIT, Tile
 
 #: The names of the queues in the store begin with these: one of all things, one of each kind of
 #: records.
-QUEUE: Final = "things"
-RECORDS: Final = "records"
+THINGS_QUEUE: Final = "things"
+RECORDS_QUEUE: Final = "records"
 
 #: The most things that a game puts somewhere in one step.
-MOST: Final = 100
+THINGS_A_STEP: Final = 100
 
 #: The most things in one message between nodes.
-AT_ONCE: Final = 6
+THINGS_A_MESSAGE: Final = 6
 
 #: Players leave no more in a square where this many things lie.
 CROWDED: Final = 500
 
 #: An item whose id begins with OF is a place. Each thing of a kind with limits has one of the
-#: places that there are for its square, or for its owner. A place is free LEFT_WITHIN ms after it
-#: was taken if nothing was left for it: the node may have died in between. It is looked at
-#: LOOK_AFTER ms after its thing is over.
+#: places that there are for its square, or for its owner.
 OF: Final = "of "
-LEFT_WITHIN, LOOK_AFTER = 5 * 60_000, 30_000
+
+#: A place is free so long after it was taken if nothing was left for it: the node may have died in
+#: between.
+LEFT_WITHIN_MS: Final = 5 * 60_000
+
+#: A place is looked at so long after its thing is over.
+PLACE_LOOK_MS: Final = 30_000
 
 #: The name under which an item in the store has, beside its fields, the number of the version of
 #: its kind that put it there; no field can have this name. Without it, the number is 0.
@@ -92,9 +96,9 @@ class Items:
         #: By their names.
         self._kinds = {kind.__name__: _Kind(n, kind) for n, kind in things.items()}
         #: The queue of things, and those of records by their kinds.
-        self.queue = f"{QUEUE} {fields.game} {ground}"
+        self.queue = f"{THINGS_QUEUE} {fields.game} {ground}"
         self.records = {
-            kind: f"{RECORDS} {fields.game} {kind.__name__} {ground}" for kind in records
+            kind: f"{RECORDS_QUEUE} {fields.game} {kind.__name__} {ground}" for kind in records
         }
         replicas.things.update({n: declare(kind) for n, kind in things.items()})
 
@@ -219,8 +223,8 @@ class Items:
             news.setdefault(self.square(thing), ([], []))[1].extend((thing.id, thing.version))
         for square, (come, away) in news.items():
             # This many of the largest ones fit one message.
-            for at in range(0, max(len(come), 1), AT_ONCE):
-                some = come[at : at + AT_ONCE]
+            for at in range(0, max(len(come), 1), THINGS_A_MESSAGE):
+                some = come[at : at + THINGS_A_MESSAGE]
                 self._replicas.publish_things(square, some, away if at == 0 else [])
 
     # What games do. All of this waits for the store, and raises StoreUnavailable if it does not
@@ -233,9 +237,9 @@ class Items:
         get ids: by the `cell` that they are planted in and their numbers there, or at random.
         `left`: a player leaves or changes them. Raises ValueError."""
         # The game may keep its objects, and use them again.
-        some = [copy.copy(thing) for thing in islice(things, MOST + 1)]
-        if len(some) > MOST:
-            raise ValueError(f"put at most {MOST} things at once")
+        some = [copy.copy(thing) for thing in islice(things, THINGS_A_STEP + 1)]
+        if len(some) > THINGS_A_STEP:
+            raise ValueError(f"put at most {THINGS_A_STEP} things at once")
         numbers = Counter[str]()
         for thing in some:
             kind = type(thing).__name__
@@ -381,10 +385,10 @@ class Items:
     def _take_place(self, store: Store, thing: Thing, of: str, most: int) -> bool:
         """Take a place of an owner or a square for a thing; return whether one was free."""
         kind, square = type(thing), name_of(self.square(thing))
-        lasts = LEFT_WITHIN if kind.lasts is None else round(kind.lasts * 1000) + LOOK_AFTER
+        lasts = LEFT_WITHIN_MS if kind.lasts is None else round(kind.lasts * 1000) + PLACE_LOOK_MS
         for number in range(most):
             group = f"{OF}{of} {kind.__name__}"
-            id, delay = f"{group} {number}", min(lasts, LEFT_WITHIN)
+            id, delay = f"{group} {number}", min(lasts, LEFT_WITHIN_MS)
             # Two may leave something at two nodes at the same time: then one of them gets it.
             if store.put(self.queue, [Item(id, delay, group, square.encode())]):
                 thing.places = [*thing.places, id]

@@ -2,7 +2,7 @@
 
 It is one item in the store. The node that has claimed the item holds the lease, and renews it once
 a second. One that is dead, stands still, or does not reach the store renews nothing, so the item is
-due within LEASE, and the next node that looks claims it: there is another holder within four
+due within LEASE_MS, and the next node that looks claims it: there is another holder within four
 seconds. A node counts by its own clock for how long its lease is valid: for three quarters of what
 it asked for, from before it asked. So the lease is never valid at two nodes at the same time,
 however slow the store is. Without a store each node holds its own.
@@ -16,14 +16,20 @@ from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import Item, Store
 
-#: The name of a lease's queue in the store begins with the first; the second is its only item.
-QUEUE, ITEM = "lease", "lease"
+#: The name of a lease's queue in the store begins with this.
+LEASE_QUEUE: Final = "lease"
 
-#: ms for which a lease is claimed or renewed; ms between two renewals or attempts to claim it; and
-#: ms for which it is valid, from when it was asked for.
-LEASE: Final = 3000
-EVERY: Final = 1000
-VALID_FOR: Final = LEASE * 3 // 4
+#: The only item of that queue.
+LEASE_ITEM: Final = "lease"
+
+#: How long a lease is claimed or renewed.
+LEASE_MS: Final = 3000
+
+#: Time between two renewals, or attempts to claim it.
+LEASE_RENEW_MS: Final = 1000
+
+#: How long it is valid, from when it was asked for.
+LEASE_VALID_MS: Final = LEASE_MS * 3 // 4
 
 
 class LeaseHolder(Protocol):
@@ -70,7 +76,7 @@ class Lease:
     def __init__(
         self, name: str, store_client: StoreClient, loop: Loop, holder: LeaseHolder
     ) -> None:
-        self._queue = f"{QUEUE} {name}"
+        self._queue = f"{LEASE_QUEUE} {name}"
         self._store_client = store_client
         self._loop = loop
         self._holder = holder
@@ -93,7 +99,7 @@ class Lease:
             self.held, self._until = True, math.inf
             self._holder.begin(None)
         else:
-            self._loop.every(EVERY, self.renew)
+            self._loop.every(LEASE_RENEW_MS, self.renew)
             self.renew()
 
     def stop(self) -> None:
@@ -114,12 +120,12 @@ class Lease:
 
     def _ask(self, store: Store) -> tuple[int, Any]:
         """Return the number of this node's claim, or 0, and what was read if the claim is new."""
-        if self.held and store.renew(self._queue, [(ITEM, b"")], LEASE):
+        if self.held and store.renew(self._queue, [(LEASE_ITEM, b"")], LEASE_MS):
             self._holder.write(store)
             return self.term, None
         if not store.count(self._queue):
-            store.put(self._queue, [Item(ITEM, 0, "", b"")])
-        claimed = store.claim(self._queue, 1, LEASE)
+            store.put(self._queue, [Item(LEASE_ITEM, 0, "", b"")])
+        claimed = store.claim(self._queue, 1, LEASE_MS)
         return (claimed[0].tries, (self._holder.read(store),)) if claimed else (0, None)
 
     def _answered(self, asked: int, term: int, found: tuple[Any] | None) -> None:
@@ -128,7 +134,7 @@ class Lease:
             self._release()
             return
         self._asking = False
-        self.term, self._until = term, asked + VALID_FOR if term else 0
+        self.term, self._until = term, asked + LEASE_VALID_MS if term else 0
         if found is not None:
             self._holder.begin(found[0])
         elif was_held and not term:
@@ -144,7 +150,7 @@ class Lease:
             if self.held:
                 self._holder.write(store)
                 # The item is only due, and not removed: so the numbers of claims go on.
-                store.renew(self._queue, [(ITEM, b"")], 1)
+                store.renew(self._queue, [(LEASE_ITEM, b"")], 1)
 
         def gone(_none: None = None) -> None:
             self.held = False

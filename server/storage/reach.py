@@ -3,9 +3,9 @@
 from flatlands.world.grid import Square
 from flatlands.world.track import Track
 
-#: A player reaches from where it is, from where it was this many ms ago, and from in between: its
+#: A player reaches from where it is, from where it was this long ago, and from in between: its
 #: client saw it on the way a moment earlier.
-AGO = 200
+AGO_MS = 200
 
 
 def name_of(square: Square) -> str:
@@ -21,7 +21,7 @@ def square_of(name: str) -> Square:
 
 def reaches(track: Track, now: int, x: int, y: int, most: int) -> bool:
     """Return whether a player on `track` is, or was a moment ago, within `most` units of (x, y)."""
-    ax, ay = track.at(now - AGO)
+    ax, ay = track.at(now - AGO_MS)
     bx, by = track.at(now)
     dx, dy = bx - ax, by - ay
     length2 = max(dx * dx + dy * dy, 1)

@@ -16,12 +16,17 @@ from flatlands.stores.base import Store
 from flatlands.world.grid import Square
 from flatlands.world.things import Thing
 
-#: ms after which a square is read again: after a read, and after a try that failed.
-AGAIN, AFTER_FAILURE = 60_000, 5_000
+#: A square that was read is read again after this.
+SQUARE_AGAIN_MS = 60_000
 
-#: The most squares that are read at a time, and about how many tiles are compared with what the
-#: store has in one turn of the event loop, which takes some ms.
-AT_ONCE = 200
+#: A square that could not be read is tried again after this.
+SQUARE_FAILED_MS = 5_000
+
+#: The most squares that are read at a time.
+SQUARES_AT_ONCE = 200
+
+#: About how many tiles are compared with what the store has in one turn of the event loop, which
+#: takes some ms.
 TILES_AT_ONCE = 8192
 
 #: Returns what lies in some squares, from the store.
@@ -69,7 +74,7 @@ class Reader:
             return
         if self._store_client.store is None:
             if self._layers:
-                self._again.put(square, self._loop.now() + AGAIN)
+                self._again.put(square, self._loop.now() + SQUARE_AGAIN_MS)
             return
         self._wanted[square] = None
         if not self._reads:
@@ -92,14 +97,14 @@ class Reader:
             self.read(square)
 
     def _begin(self) -> None:
-        squares = list(self._wanted)[:AT_ONCE]
+        squares = list(self._wanted)[:SQUARES_AT_ONCE]
         for square in squares:
             del self._wanted[square]
         begun = self._loop.now()
 
         def answered(read: tuple[dict[Square, list[Thing]], list[dict[Square, bytes]]]) -> None:
             found, written = read
-            self._end(squares, AGAIN)
+            self._end(squares, SQUARE_AGAIN_MS)
             for square in squares:
                 heard = self._replicas.squares.get(square)
                 if heard is not None:
@@ -117,7 +122,7 @@ class Reader:
         self._store_client.ask(
             lambda store: self._read(store, squares),
             answered,
-            lambda: self._end(squares, AFTER_FAILURE),
+            lambda: self._end(squares, SQUARE_FAILED_MS),
         )
 
     def _read(

@@ -20,23 +20,26 @@ from flatlands.world.tiles import AHEAD, NODE_BITS, RULE_SUM, counts, next_stamp
 #: value; the stamp; the value before its writer's first; and who that is.
 TILE: Final = struct.Struct("<HBQB8s")
 
-#: The most tiles of one row; how many rows are replaced in one step, and the most writes in each
-#: of them: one step of the store adds some scores for each write, and all wait while rows are made.
-PART: Final = 512
-AT_ONCE, WRITTEN_AT_ONCE = 16, 200
+#: The most tiles of one row.
+ROW_TILES: Final = 512
 
-#: A tile that has been 0 for this many ms is forgotten: until then it says that older writes do not
+#: The most rows that are replaced in one step, and the most writes in each of them. One step of the
+#: store adds some scores for each write, and all wait while rows are made.
+ROWS_A_STEP: Final = 16
+ROW_WRITES_A_STEP: Final = 200
+
+#: A tile that has been 0 for so long is forgotten: until then it says that older writes do not
 #: count.
-ZERO_FOR: Final = AHEAD
+ZERO_FOR_MS: Final = AHEAD
 
-#: ms for which a node claims rows that are due, to look at them.
-LEASE: Final = 30_000
+#: How long a node claims rows that are due, to look at them.
+ROWS_CLAIMED_MS: Final = 30_000
 
 #: Stands for the game itself, and for a person who is not known.
 NOBODY: Final = bytes(8)
 
 #: How many values a tile can have.
-VALUES: Final = 256
+TILE_VALUES: Final = 256
 
 
 class Write(NamedTuple):
@@ -144,7 +147,7 @@ class _Row:
         is to be forgotten next, or NEVER_DUE_MS."""
         kept, due = bytearray(), NEVER_DUE_MS
         for tile in _tiles(self.body):
-            until = (tile.at >> NODE_BITS) + (forget if tile.value else min(forget, ZERO_FOR))
+            until = (tile.at >> NODE_BITS) + (forget if tile.value else min(forget, ZERO_FOR_MS))
             if valid.first <= tile.at < valid.last and until > now:
                 kept += TILE.pack(*tile)
                 due = min(due, until - now)
@@ -248,7 +251,7 @@ class Rows:
         """Forget what is old in up to `most` rows that are due; return whether there may be
         more."""
         valid, swaps = self.valid(now), []
-        claimed = store.claim(self.queue, most, LEASE)
+        claimed = store.claim(self.queue, most, ROWS_CLAIMED_MS)
         for id, body, _tries in claimed:
             row = _Row(body)
             due, group = row.fade(valid, self._forget, now), id.partition("/")[0]
@@ -263,7 +266,7 @@ class Rows:
 
     def values(self, store: Store) -> dict[int, int]:
         """Return how many tiles have which value above 0."""
-        top = store.top(self.queue, VALUES)
+        top = store.top(self.queue, TILE_VALUES)
         return {int(value): number for value, number in top if number > 0}
 
     def owners(self, store: Store, least: int) -> dict[bytes, int]:
@@ -285,7 +288,7 @@ class Rows:
             people = [(who, n) for who, n in row.owners.items() if n and who != NOBODY]
             scores += [Score(self._owners, who.hex(), n) for who, n in people]
         before, delay = (None, NEVER_DUE_MS) if item is None else (item.body, item.delay)
-        delay = min(delay, self._forget, ZERO_FOR if row.zeroed else NEVER_DUE_MS)
+        delay = min(delay, self._forget, ZERO_FOR_MS if row.zeroed else NEVER_DUE_MS)
         return Swap(before, Item(id, delay, group, bytes(row.body)), scores)
 
 
@@ -319,7 +322,7 @@ def _written(rule: int, tile: Kept, write: Write) -> Kept | None:
 
 
 def _sum(value: int, more: int) -> int:
-    return min(max(value + more, 0), VALUES - 1)
+    return min(max(value + more, 0), TILE_VALUES - 1)
 
 
 def _rows(writes: Writes) -> dict[tuple[Square, int], dict[int, Write]]:
@@ -327,7 +330,7 @@ def _rows(writes: Writes) -> dict[tuple[Square, int], dict[int, Write]]:
     rows: dict[tuple[Square, int], dict[int, Write]] = {}
     for square, some in writes.items():
         for place, write in some.items():
-            rows.setdefault((square, place // PART), {})[place] = write
+            rows.setdefault((square, place // ROW_TILES), {})[place] = write
     return rows
 
 
@@ -337,9 +340,9 @@ def _in_pieces(
     """Yield the writes to rows, some at a time, and remove them from `rows`."""
     while rows:
         piece = {}
-        for key in list(islice(rows, AT_ONCE)):
+        for key in list(islice(rows, ROWS_A_STEP)):
             places = rows[key]
-            some = list(islice(places, WRITTEN_AT_ONCE))
+            some = list(islice(places, ROW_WRITES_A_STEP))
             piece[key] = {place: places.pop(place) for place in some}
             if not places:
                 del rows[key]

@@ -35,9 +35,16 @@ FAR = 2**31
 #: The longest reach of a thing, in tiles: the thing must be visible on the smallest of screens.
 REACH_MOST = 6
 
-#: The most characters of a kind's name or of a field's, the most fields, and the most characters of
-#: all its texts, so that a thing fits the store, and several fit one message between nodes.
-NAME_MOST, FIELDS_MOST, TEXT_MOST = 20, 16, 2000
+# A thing fits the store, and several fit one message between nodes.
+
+#: The most characters of the name of a kind, and of a field.
+NAME_CHARS_MOST = 20
+
+#: The most fields of a thing.
+FIELDS_MOST = 16
+
+#: The most characters of all texts of a thing.
+TEXTS_CHARS_MOST = 2000
 
 #: Names that no field can have, in addition to those of what every thing has.
 _NOT_FIELDS = {"tile", "after", "places"}
@@ -46,7 +53,7 @@ _NOT_FIELDS = {"tile", "after", "places"}
 COUNT_MOST = 100
 
 #: The most characters of a record's id.
-RECORD_ID = 120
+RECORD_ID_CHARS = 120
 
 
 class _Fields:
@@ -62,12 +69,12 @@ class _Fields:
     def _declare(cls, always: Sequence[str]) -> None:
         """Find the fields of a class. Raises ValueError, with a sentence for its author."""
         name = cls.__name__
-        if len(name) > NAME_MOST:
-            raise ValueError(f"the name {name} is too long: use at most {NAME_MOST} characters")
+        if len(name) > NAME_CHARS_MOST:
+            raise ValueError(f"the name {name} is too long: use at most {NAME_CHARS_MOST} characters")
         if cls.__base__ not in (Thing, Event, Record):
             raise ValueError(f"{name} must inherit from Thing, Event or Record itself")
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
-        cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXT_MOST)
+        cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXTS_CHARS_MOST)
         if any(field.persist for field in cls.fields):
             raise ValueError(f"a field of {name} has persist=True: only fields of players can")
         cls.shown = tuple(field for field in cls.fields if field.name[0] != "_")
@@ -232,9 +239,9 @@ class Record(_Fields):
     def __init__(self, id: str, **values: Any) -> None:
         """Make a record with an id, 1 to 120 characters, and values of its fields; those left out
         get their lowest. What stands before a slash in the id is its group. Raises ValueError."""
-        if not isinstance(id, str) or not 0 < len(id) <= RECORD_ID or not id.isprintable():
+        if not isinstance(id, str) or not 0 < len(id) <= RECORD_ID_CHARS or not id.isprintable():
             raise ValueError(
-                f"the id of a record must have 1 to {RECORD_ID} characters, not {id!r}"
+                f"the id of a record must have 1 to {RECORD_ID_CHARS} characters, not {id!r}"
             )
         self.id = id
         #: Its bytes in the store, if it was read from there.
@@ -285,7 +292,7 @@ def fields_of(
     hides = issubclass(kind, Thing | Record)
     for field in fields:
         hidden = field.name[0] == "_" and not hides
-        if field.name in taken or hidden or len(field.name) > NAME_MOST:
+        if field.name in taken or hidden or len(field.name) > NAME_CHARS_MOST:
             raise ValueError(f"a field of {name} cannot be called {field.name}")
     if len(fields) > most or sum(f.high for f in fields if f.type is str) > text_most:
         limit = f"at most {most} fields, and {text_most} characters in all its texts"

@@ -15,7 +15,7 @@ import msgpack
 
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.storage.items import LOOK_AFTER, OF, Items
+from flatlands.server.storage.items import OF, PLACE_LOOK_MS, Items
 from flatlands.server.storage.reach import name_of
 from flatlands.server.storage.things import Thing
 from flatlands.stores.base import CALL_ITEMS_MOST, Claimed, Item, Store
@@ -23,16 +23,26 @@ from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import CELL
 from flatlands.world.track import Tile
 
-#: How often a node looks for things that are due, in ms; how much it claims at a time, and for how
-#: many ms; and how often it looks for records that are over.
-GROW_EVERY, CLAIMED, LEASE = 1000, 10, 5000
-SWEEP_EVERY = 60_000
+#: How often a node looks for things that are due.
+GROW_EVERY_MS = 1000
 
-#: ms for which a part of the ground counts as planted; after a failure it is tried again.
-PLANTED_FOR, AFTER_FAILURE = 24 * 3600 * 1000, 60_000
+#: How many things that are due a node claims at a time.
+GROW_AT_ONCE = 10
 
-#: ms after which a place is looked at again.
-LOOK_EVERY = 24 * 3600 * 1000
+#: How long a node claims them, and records that are over.
+GROW_CLAIMED_MS = 5000
+
+#: How often a node looks for records that are over.
+RECORDS_SWEEP_MS = 60_000
+
+#: How long a part of the ground counts as planted.
+PLANTED_FOR_MS = 24 * 3600 * 1000
+
+#: A part of the ground that could not be planted is tried again after this.
+PLANT_FAILED_MS = 60_000
+
+#: A place is looked at again after this.
+PLACE_AGAIN_MS = 24 * 3600 * 1000
 
 #: The body of an item that stands for a part of the ground that is planted.
 PLANTED: Final = b"planted"
@@ -50,10 +60,10 @@ class Upkeep:
         self._items, self._queue = items, items.queue
         self._grid, self._replicas, self._loop = grid, replicas, loop
         self._plant = plant
-        self._growing = loop.every(GROW_EVERY, self._grow, 0, can_wait=True)
+        self._growing = loop.every(GROW_EVERY_MS, self._grow, 0, can_wait=True)
         for kind, queue in items.records.items():
             if kind.lasts is not None:
-                loop.every(SWEEP_EVERY, partial(self._sweep, queue))
+                loop.every(RECORDS_SWEEP_MS, partial(self._sweep, queue))
 
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Any]]:
         """Yield what lies in some squares, for the Reader, after putting down the cells they touch
@@ -82,7 +92,7 @@ class Upkeep:
         """Remove records that are over, some time later."""
 
         def question(store: Store) -> None:
-            over = store.claim(queue, CALL_ITEMS_MOST, LEASE)
+            over = store.claim(queue, CALL_ITEMS_MOST, GROW_CLAIMED_MS)
             store.done(queue, [one.id for one in over])
 
         self._items.ask(question, _nothing)
@@ -90,7 +100,9 @@ class Upkeep:
     def _grow(self) -> None:
         # A node at which nobody plays leaves this to the others.
         if self._replicas.squares:
-            self._items.ask(lambda store: store.claim(self._queue, CLAIMED, LEASE), self._claimed)
+            self._items.ask(
+                lambda store: store.claim(self._queue, GROW_AT_ONCE, GROW_CLAIMED_MS), self._claimed
+            )
 
     def _claimed(self, claimed: list[Claimed]) -> None:
         """Plant what is to be planted, let things lie whose time has come, and forget those whose
@@ -113,12 +125,12 @@ class Upkeep:
         if foreign:
             # Another version of the game has them.
             self._items.ask(
-                lambda store: store.renew(self._queue, foreign, AFTER_FAILURE), _nothing
+                lambda store: store.renew(self._queue, foreign, PLANT_FAILED_MS), _nothing
             )
         if seeds:
             # Planting may take some ms for each, and must not wait.
             self._loop.call_soon(lambda: self._loop.in_turns(seeds, 1, 1, self._plant_cell))
-        if len(claimed) == CLAIMED:
+        if len(claimed) == GROW_AT_ONCE:
             self._growing.set(self._loop.now())
 
     def _due(self, thing: Thing, waits: bool) -> None:
@@ -144,7 +156,7 @@ class Upkeep:
         publish that."""
         i, j = map(int, id.split(":"))
         planted = None if self._plant is None else self._plant((i, j))
-        lasts = AFTER_FAILURE if planted is None else PLANTED_FOR
+        lasts = PLANT_FAILED_MS if planted is None else PLANTED_FOR_MS
         items, coming = self._items, planted or []
         squares = {name_of(items.square(thing)) for thing in coming if not thing.after}
 
@@ -171,7 +183,12 @@ class Upkeep:
     def _look(self, store: Store, places: list[Claimed]) -> None:
         for id, square, _tries in places:
             kept = [
-                Item(id, min(item.delay + LOOK_AFTER, LOOK_EVERY), id.rpartition(" ")[0], square)
+                Item(
+                    id,
+                    min(item.delay + PLACE_LOOK_MS, PLACE_AGAIN_MS),
+                    id.rpartition(" ")[0],
+                    square,
+                )
                 for item in store.group(self._queue, square.decode())
                 if not item.id.startswith(OF) and id in msgpack.unpackb(item.body)[5:]
             ]

@@ -356,7 +356,7 @@ def test_an_operator_wipes_a_square_even_where_nobody_is(stored):
 
 
 def test_a_layer_of_a_large_square_is_kept_in_parts(monkeypatch):
-    monkeypatch.setattr(rows, "PART", 100)
+    monkeypatch.setattr(rows, "ROW_TILES", 100)
     harness, a, _ = world()
     a.host.node.game.floor[[(n, row) for n in range(16) for row in range(16)]] = 3
     harness.run(2 * KEEP_EVERY + 100)

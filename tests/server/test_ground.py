@@ -12,7 +12,7 @@ from flatlands.server.messages.protocol import Refused
 from flatlands.server.runtime.limits import WRITES_EACH
 from flatlands.server.storage import rows
 from flatlands.server.storage.boards import owner_of
-from flatlands.server.storage.reader import AGAIN
+from flatlands.server.storage.reader import SQUARE_AGAIN_MS
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.world.grid import Rect
@@ -101,7 +101,7 @@ def test_a_value_that_the_store_has_taken_is_told_though_its_answer_was_lost(lay
 
 
 def test_a_sum_is_added_once_though_the_store_fails_in_the_middle(monkeypatch):
-    monkeypatch.setattr(rows, "AT_ONCE", 1)
+    monkeypatch.setattr(rows, "ROWS_A_STEP", 1)
     harness, a, _ = world(play=Ways)
     fail_in(monkeypatch, "worn", before=(1,))
     a.host.node.game.worn[[(n * 16, 0) for n in range(-1, 2)]] = 5
@@ -119,7 +119,7 @@ def test_a_value_that_a_node_has_stored_is_seen_though_it_dies_before_it_tells()
     for found in ({0}, {7}):
         assert in_store(harness, queue("stone")) == {(3, 4): 7}
         assert values(harness, "stone", (3, 4)) == found
-        harness.run(AGAIN)
+        harness.run(SQUARE_AGAIN_MS)
 
 
 def test_of_two_first_writes_at_two_nodes_one_counts():
@@ -405,5 +405,5 @@ def test_nodes_ask_each_other_once_a_minute_for_values_that_no_store_has(stored)
     harness.run(15_000)
     assert values(harness, "sand", (20, 4)) == {0, 7}
     harness.network.heal()
-    harness.run(AGAIN + 5000)
+    harness.run(SQUARE_AGAIN_MS + 5000)
     assert values(harness, "sand", (20, 4)) == {7}

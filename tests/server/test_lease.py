@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from flatlands.server.storage.client import StoreClient
-from flatlands.server.storage.lease import EVERY, LEASE, VALID_FOR, Lease
+from flatlands.server.storage.lease import LEASE_MS, LEASE_RENEW_MS, LEASE_VALID_MS, Lease
 from flatlands.testkit.clock import Clock, ManualLoop
 from flatlands.testkit.store import SimulatedStore, shared_stores
 from tests.server.harness import Broken
@@ -86,7 +86,7 @@ def test_a_node_that_stops_while_the_store_is_asked_gives_the_lease_back_afterwa
     nodes = Nodes(1)
     [node] = nodes.all
     node.held_back = []
-    nodes.run(EVERY)
+    nodes.run(LEASE_RENEW_MS)
     node.lease.stop()
     node.answer()
     assert not node.lease.held and not node.lease.valid
@@ -98,12 +98,12 @@ def test_a_node_that_may_not_keep_a_lease_or_has_no_store_is_sure_for_a_while_an
     first = nodes.holder()
     store = first.store_client.store
     first.may, first.store_client.store = may, Broken() if may else store
-    nodes.run(VALID_FOR)
+    nodes.run(LEASE_VALID_MS)
     assert not first.lease.valid and first.lease.held
-    nodes.run(LEASE + EVERY - VALID_FOR)
+    nodes.run(LEASE_MS + LEASE_RENEW_MS - LEASE_VALID_MS)
     assert nodes.holder() is not first and not first.losses
     first.may, first.store_client.store = True, store
-    nodes.run(EVERY)
+    nodes.run(LEASE_RENEW_MS)
     assert first.losses == 1
 
 
@@ -111,13 +111,13 @@ def test_a_slow_store_makes_nobody_sure_for_longer():
     nodes = Nodes(1)
     [node] = nodes.all
     node.held_back = []
-    nodes.run(EVERY)
+    nodes.run(LEASE_RENEW_MS)
     asked = nodes.clock.time
-    nodes.run(VALID_FOR - 500)
+    nodes.run(LEASE_VALID_MS - 500)
     node.answer()
     node.held_back = []
     assert node.lease.valid
-    nodes.run(asked + VALID_FOR - nodes.clock.time)
+    nodes.run(asked + LEASE_VALID_MS - nodes.clock.time)
     assert not node.lease.valid
 
 
@@ -128,11 +128,11 @@ def test_a_step_of_the_stores_clock_gives_a_lease_to_two_for_no_longer_than_a_re
     nodes = Nodes()
     nodes.run(500)
     monkeypatch.setattr(SimulatedStore, "_now", lambda store: store._clock.time + hours * 3_600_000)
-    nodes.run(2 * EVERY, twice=EVERY)
-    nodes.run(EVERY)
+    nodes.run(2 * LEASE_RENEW_MS, twice=LEASE_RENEW_MS)
+    nodes.run(LEASE_RENEW_MS)
     holder = nodes.holder()
     holder.frozen = True
-    nodes.run(LEASE + EVERY)
+    nodes.run(LEASE_MS + LEASE_RENEW_MS)
     assert nodes.holder() is not holder
 
 
@@ -148,6 +148,6 @@ def test_whatever_happens_no_two_are_sure_and_one_is_in_the_end(seed):
         nodes.run(chance.randint(10, 2500))
     for node, store in zip(nodes.all, stores, strict=True):
         node.frozen, node.may, node.store_client.store = False, True, store
-    nodes.run(LEASE + EVERY)
+    nodes.run(LEASE_MS + LEASE_RENEW_MS)
     assert nodes.holder()
     assert sum(Counter(node.loop.stats)["errors"] for node in nodes.all) == 0

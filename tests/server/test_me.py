@@ -15,7 +15,7 @@ from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, VALUES
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.server.squares.outbox import BATCH_LIMIT
-from flatlands.server.storage.upkeep import GROW_EVERY
+from flatlands.server.storage.upkeep import GROW_EVERY_MS
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
 from flatlands.world.batches import Content
@@ -382,7 +382,7 @@ def test_of_two_nodes_one_player_eats_a_mushroom_and_is_faster_for_a_while():
     clock = Clock()
     harness = Harness(nodes=2, stores=shared_stores(clock), clock=clock, play=Wood)
     clients = [harness.stand("P", (0, 0), (60, 40), host) for host in harness.hosts]
-    harness.run(GROW_EVERY * 3)
+    harness.run(GROW_EVERY_MS * 3)
 
     def lies():
         return {

@@ -212,9 +212,9 @@ NUMBERS = {
         f"happens more than {session.PATIENCE.burst:g} times ({session.PATIENCE.rate:g} are",
     ],
     "nodes": [
-        f"due {items.LEFT_WITHIN // 60_000} minutes after it was taken",
-        f"{seconds(items.LOOK_AFTER)} after a thing",
-        f"lease ends after {seconds(upkeep.LEASE)}",
+        f"due {items.LEFT_WITHIN_MS // 60_000} minutes after it was taken",
+        f"{seconds(items.PLACE_LOOK_MS)} after a thing",
+        f"lease ends after {seconds(upkeep.GROW_CLAIMED_MS)}",
         f"lets go {seconds(replicas.LINGER)} after the last",
         f"at most once in {sync.FULL_STATE_EVERY} ms",
         f"see the square {subscription.ANSWERED_WITHIN} ms after the first request",

@@ -24,7 +24,7 @@ from flatlands import (
 from flatlands.server.game import play
 from flatlands.server.game.hooks import Hook
 from flatlands.server.game.play import one_at_a_time
-from flatlands.server.storage.upkeep import GROW_EVERY, SWEEP_EVERY
+from flatlands.server.storage.upkeep import GROW_EVERY_MS, RECORDS_SWEEP_MS
 from flatlands.testkit import World
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
@@ -168,7 +168,7 @@ def test_a_record_whose_time_is_over_is_gone(world):
     world.run(50)
     assert [one.id for one in lines.all("ada")] == ["ada/2"] and lines.read("ada/1") is None
     assert lines.add(Line("ada/1")), "it is not there any more"
-    world.run(100 + 2 * SWEEP_EVERY / 1000)
+    world.run(100 + 2 * RECORDS_SWEEP_MS / 1000)
     store = world.game(0).node.store_client.store
     assert [store.count(one) for one in store.names().queues if "Line" in one] == []
 
@@ -191,7 +191,7 @@ def test_a_thing_that_is_gone_adds_no_record():
     clock = Clock()
     harness = Harness(nodes=1, stores=shared_stores(clock), clock=clock, play=Runs)
     client = harness.stand("Ada", (10 * 1024, 0), (60, 40))
-    harness.run(GROW_EVERY * 3)
+    harness.run(GROW_EVERY_MS * 3)
     game, node = harness.game_of(), harness.node
     [prize] = [one for square in node.replicas.squares for one in game.things_in(square)]
     me = game.me(node, node.residents.by_id[client.id])

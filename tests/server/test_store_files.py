@@ -6,7 +6,7 @@ import pytest
 
 from flatlands.server.game.cells import QUEUE
 from flatlands.server.game.games import DEFAULT
-from flatlands.server.storage.lease import QUEUE as LEASE
+from flatlands.server.storage.lease import LEASE_QUEUE
 from flatlands.stores.base import NEVER_DUE_MS, Item
 from flatlands.stores.registry import open_store
 from tests.inside import inside
@@ -41,7 +41,7 @@ def test_games_that_are_served_from_one_folder_have_a_file_each(tmp_path):
 @pytest.mark.process
 def test_a_game_does_not_begin_anew_beside_what_it_kept_in_the_file_of_all_games(tmp_path):
     shared, own = tmp_path / "flatlands.db", tmp_path / "paint.db"
-    keeps(shared, f"{LEASE} once paint 2013-16", "things flatlands 2013-16")
+    keeps(shared, f"{LEASE_QUEUE} once paint 2013-16", "things flatlands 2013-16")
     here = {"STATE_DIRECTORY": str(tmp_path), "STORE_URL": ""}
     with serving("--game", "paint", **here):
         assert own.exists()

@@ -15,11 +15,11 @@ from flatlands import Part, Refused, Thing, action, flag, number, plain, text
 from flatlands.server.game.play import Play
 from flatlands.server.players.touches import NEVER_MS, Touches, _comes_within
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.storage.boards import FRESH
+from flatlands.server.storage.boards import TOP_KEPT_MS
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
-from flatlands.server.storage.items import LEFT_WITHIN, LOOK_AFTER, MOST, OF
-from flatlands.server.storage.reader import AGAIN
-from flatlands.server.storage.upkeep import AFTER_FAILURE, GROW_EVERY, LOOK_EVERY
+from flatlands.server.storage.items import LEFT_WITHIN_MS, OF, PLACE_LOOK_MS, THINGS_A_STEP
+from flatlands.server.storage.reader import SQUARE_AGAIN_MS
+from flatlands.server.storage.upkeep import GROW_EVERY_MS, PLACE_AGAIN_MS, PLANT_FAILED_MS
 from flatlands.stores.base import Item, Score, StoreError
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
@@ -95,7 +95,7 @@ def lying(client):
 def at(harness, name, tile, host=None, size=(60, 40)):
     """Return a client whose player stands on a tile, once it sees what lies there."""
     client = harness.stand(name, middle(tile), size, host)
-    harness.run(GROW_EVERY * 3)
+    harness.run(GROW_EVERY_MS * 3)
     return client
 
 
@@ -171,7 +171,7 @@ def test_a_thing_that_nobody_takes_is_touched_again_by_a_player_that_comes_again
     harness.run(1000)
     assert len(game.touched) == 2
     # A player that stands on it does not touch it again, even if other things appear there.
-    harness.run(2 * AGAIN)
+    harness.run(2 * SQUARE_AGAIN_MS)
     client.send(35, "lay", ["here"])
     harness.run(500)
     assert [one.tile for _, _, one in game.touched[2:]] == [(5, 0)]
@@ -377,7 +377,7 @@ def test_a_cell_that_could_not_be_planted_is_tried_again_after_a_minute(orchard,
     assert lying(client) == {} and "no such tree" in caplog.text
     assert harness.loop.stats["hooks_failed"] > 0
     Late.fails = False
-    harness.run(AFTER_FAILURE + 2 * AGAIN)
+    harness.run(PLANT_FAILED_MS + 2 * SQUARE_AGAIN_MS)
     assert "Apple:0:0:0" in lying(client)
 
 
@@ -526,14 +526,16 @@ def test_things_that_are_too_many_for_one_message_are_told_in_several(orchard):
         @action(rate=10, burst=20)
         def shelve(self, me):
             column, row = me.tile
-            me.leave(*[Book((column + 2, row), words="\U0001f98a" * 2000) for _ in range(MOST)])
+            me.leave(
+                *[Book((column + 2, row), words="\U0001f98a" * 2000) for _ in range(THINGS_A_STEP)]
+            )
 
     harness = orchard(play=Library, nodes=2)
     a, b = two(harness, (3, 7))
     a.send(35, "shelve", [])
     harness.run(500)
     for client in (a, b):
-        assert len([thing for thing in lying(client).values() if thing[0] == 2]) == MOST
+        assert len([thing for thing in lying(client).values() if thing[0] == 2]) == THINGS_A_STEP
 
 
 def test_a_thing_whose_time_has_come_is_let_lie_and_told_without_another_look(orchard):
@@ -635,7 +637,7 @@ def test_many_looks_at_a_board_are_one_question_to_the_store(orchard):
     gevent.joinall(looking)
     assert asked == ["apples"] and {tuple(one.value) for one in looking} == {(1,)}
     looking[0].value.clear()
-    harness.run(FRESH - 10)
+    harness.run(TOP_KEPT_MS - 10)
     assert boards.top("apples", 5) == [1] and asked == ["apples"]
     harness.run(20)
     assert boards.top("apples", 5) == [1] and asked == ["apples"] * 2
@@ -872,8 +874,8 @@ def test_a_thing_that_cannot_be_taken_or_left_is_refused_and_nothing_happens(orc
         lay.take(Apple((0, 0)), [], [])
     with pytest.raises(ValueError, match="do not list"):
         lay.leave([Thing((0, 0))])
-    with pytest.raises(ValueError, match=f"at most {MOST} things"):
-        lay.leave([Apple((0, 0))] * (MOST + 1))
+    with pytest.raises(ValueError, match=f"at most {THINGS_A_STEP} things"):
+        lay.leave([Apple((0, 0))] * (THINGS_A_STEP + 1))
     known = Apple((0, 0))
     known.id = "Apple:0:0:0"
     with pytest.raises(ValueError, match="taken first"):
@@ -964,7 +966,7 @@ def test_the_things_of_a_kind_in_a_square_and_of_a_person_are_limited(orchard):
     assert asks(harness, b, ["eat"]) == asks(harness, far, ["put"]) == []
     harness.run(21_000)
     assert lying(a) == {}
-    harness.run(LOOK_AFTER)
+    harness.run(PLACE_LOOK_MS)
     store = harness.node.store_client.store
     assert [item.id for item in store.each(ORCHARD) if not item.id[0].isdigit()] == []
 
@@ -1013,7 +1015,7 @@ def test_a_text_that_cannot_be_shown_is_not_read(orchard):
     store = harness.node.store_client.store
     body = msgpack.packb([5, 3, 7, False, {"filled": 3, "owner": "\n", "_by": ""}])
     store.put(ORCHARD, [Item("Jar:0,0,0", 10**6, "0:0", body)])
-    harness.run(AGAIN + 1000)
+    harness.run(SQUARE_AGAIN_MS + 1000)
     [jar] = harness.game_of().things_in((0, 0))
     assert (jar.filled, jar.owner) == (3, "") and asks(harness, a, ["change", "fill"]) == []
 
@@ -1055,7 +1057,7 @@ def test_the_places_of_a_taken_thing_are_free_at_once_whoever_has_changed_it(orc
     # The place of a thing is free when its time is over, not only minutes later.
     for _ in range(2):
         assert told(harness, a, lambda me: me.leave(Jar((5, 5)), Jar((6, 6)))) is None
-        harness.run(20_000 + GROW_EVERY)
+        harness.run(20_000 + GROW_EVERY_MS)
         assert lying(a) == {} and places(harness) == []
 
 
@@ -1074,14 +1076,14 @@ def test_a_thing_that_is_changed_just_before_its_end_keeps_its_places(orchard):
         return done(queue, ids, then)
 
     store.done = late
-    harness.run(20_000 + GROW_EVERY)
+    harness.run(20_000 + GROW_EVERY_MS)
     assert list(lying(a)) == [jar.id] and len(places(harness)) == 2
 
 
 def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, monkeypatch):
     # For most of a day nothing happens.
-    assert LOOK_EVERY == 24 * 3600 * 1000
-    monkeypatch.setattr("flatlands.server.storage.upkeep.LOOK_EVERY", 3 * LEFT_WITHIN)
+    assert PLACE_AGAIN_MS == 24 * 3600 * 1000
+    monkeypatch.setattr("flatlands.server.storage.upkeep.PLACE_AGAIN_MS", 3 * LEFT_WITHIN_MS)
 
     class Stone(Thing, per_owner=1):
         """It lies there for good."""
@@ -1092,12 +1094,12 @@ def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, m
     harness = orchard(play=Rock)
     a = keyed(harness, "a", (3, 7))
     told(harness, a, lambda me: me.leave(Stone((5, 5))))
-    harness.run(LEFT_WITHIN + 10_000)
+    harness.run(LEFT_WITHIN_MS + 10_000)
     assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) == "most"
     harness.node.store_client.store.take(ORCHARD, here(harness)[0].id)
-    harness.run(AGAIN)
+    harness.run(SQUARE_AGAIN_MS)
     assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) == "most"
-    harness.run(3 * LEFT_WITHIN)
+    harness.run(3 * LEFT_WITHIN_MS)
     assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) is None
 
 

@@ -6,7 +6,7 @@ from flatlands.server.game.actions import action, number
 from flatlands.server.game.cells import Cells, writer_of
 from flatlands.server.game.game import Game
 from flatlands.server.storage.boards import owner_of
-from flatlands.server.storage.rows import ZERO_FOR, Rows, Write
+from flatlands.server.storage.rows import ZERO_FOR_MS, Rows, Write
 from flatlands.stores.base import NEVER_DUE_MS
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
@@ -101,7 +101,7 @@ def test_a_player_without_a_key_can_be_undone_too():
     # A zero is kept for a day, so that older writes do not count.
     harness.run(1000)
     [item] = store_of(harness).each(queue("floor"))
-    assert ZERO_FOR - 10_000 < item.delay <= ZERO_FOR
+    assert ZERO_FOR_MS - 10_000 < item.delay <= ZERO_FOR_MS
 
 
 def queue(layer):
@@ -115,11 +115,11 @@ def test_a_row_is_due_when_one_of_its_values_is_to_be_forgotten(zero):
     for place, value in ((5, 7), (6, 0))[: 1 + zero]:
         write = Write(value, next_stamp(clock.time, 1, 0))
         rows.give(store, {(0, 0): {place: write}}, {}, clock.time)
-    clock.time += ZERO_FOR + 1
+    clock.time += ZERO_FOR_MS + 1
     assert not rows.fade(store, 20, clock.time)
     [item] = store.each("some")
     places = [tile.place for _, tile in rows.read(store, [(0, 0)])]
-    assert item.delay > 9 * ZERO_FOR and places == [5]
+    assert item.delay > 9 * ZERO_FOR_MS and places == [5]
 
 
 def test_any_number_of_people_may_write_on_the_tiles_of_one_row():

@@ -54,7 +54,7 @@ CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013,
 HERD_ONE_IN = 6
 
 #: How many ms a cell counts as planted.
-PLANTED_FOR = upkeep.PLANTED_FOR
+PLANTED_FOR = upkeep.PLANTED_FOR_MS
 
 #: One in how many worlds without a herd has things.
 THINGS_ONE_IN = 8
@@ -165,7 +165,7 @@ class World:
         if plan.things:
             moved = plan.seed % 2 == 1
             if moved:
-                self.kind.thing.lasts, upkeep.PLANTED_FOR = MOVED_AFTER, MOVED_AFTER * 1000
+                self.kind.thing.lasts, upkeep.PLANTED_FOR_MS = MOVED_AFTER, MOVED_AFTER * 1000
             self.things = Things(self.harness, stores(), moved, self.kind)
         for host in self.harness.hosts:
             self._watch(host)
@@ -173,7 +173,7 @@ class World:
     def end(self) -> None:
         """Make heartbeats as frequent, and things lie as long, as they usually are."""
         peers.HEARTBEATS_HEARD = HEARTBEATS_HEARD
-        self.kind.thing.lasts, upkeep.PLANTED_FOR = self._lasts, PLANTED_FOR
+        self.kind.thing.lasts, upkeep.PLANTED_FOR_MS = self._lasts, PLANTED_FOR
 
     def _watch(self, host: Host) -> None:
         """Make a node's store answer as this world's stores do, and note its residents' tracks.

@@ -14,7 +14,7 @@ from flatlands.server.game.cells import CellLayer, Cells
 from flatlands.server.game.me import Me
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.reach import square_of
-from flatlands.server.storage.reader import AGAIN
+from flatlands.server.storage.reader import SQUARE_AGAIN_MS
 from flatlands.stores.base import NEVER_DUE_MS, Store
 from flatlands.testkit.host import Host
 from flatlands.world.grid import Square
@@ -26,7 +26,7 @@ from tests.simulate.rule import Broken, is_unpublished, is_untold
 
 #: ms within which the written ground is the same everywhere, once nobody walks and
 #: nothing goes wrong: a node without a sign that something is missing asks once a minute.
-WRITTEN_WITHIN = AGAIN + 5000
+WRITTEN_WITHIN = SQUARE_AGAIN_MS + 5000
 
 #: ms within which a node forgets old values.
 FADED_WITHIN = 500

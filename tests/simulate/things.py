@@ -16,10 +16,10 @@ import msgpack
 from flatlands import Me, StoreUnavailable, Thing
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.boards import owner_of
-from flatlands.server.storage.client import FAILS_FOR
-from flatlands.server.storage.reader import AFTER_FAILURE, AGAIN
+from flatlands.server.storage.client import FAILS_FOR_MS
+from flatlands.server.storage.reader import SQUARE_AGAIN_MS, SQUARE_FAILED_MS
 from flatlands.server.storage.things import of_row
-from flatlands.server.storage.upkeep import GROW_EVERY
+from flatlands.server.storage.upkeep import GROW_EVERY_MS
 from flatlands.stores.base import Store, StoreError
 from flatlands.testkit.client import Client
 from flatlands.testkit.host import Host
@@ -38,12 +38,12 @@ MOVED_AFTER = 150
 SLOW = 3000
 
 #: ms within which all screens are right once all faults have ended.
-RIGHT_WITHIN = AGAIN + AFTER_FAILURE + FAILS_FOR + GROW_EVERY + 4 * SLOW
+RIGHT_WITHIN = SQUARE_AGAIN_MS + SQUARE_FAILED_MS + FAILS_FOR_MS + GROW_EVERY_MS + 4 * SLOW
 
 
 #: ms until all screens know of a thing that has just moved: what was wrong about it before may have
 #: been another fault that is long over.
-TOLD_WITHIN = GROW_EVERY + 4 * SLOW
+TOLD_WITHIN = GROW_EVERY_MS + 4 * SLOW
 
 
 class Kind(NamedTuple):

@@ -51,7 +51,7 @@ def test_the_tables_of_what_flatlands_adds(which):
         f"gets it from within {twins.Half.reach} tiles",
         f"within {twins.TOLD_WITHIN_TILES} tiles of the gem",
         f"said again every {seconds(twins.TELL_EVERY_MS)} as long",
-        f"a moment of the last {reach.AGO} ms",
+        f"a moment of the last {reach.AGO_MS} ms",
         f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES_MOST}.",
     ],
 )

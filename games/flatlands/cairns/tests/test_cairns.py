@@ -2,8 +2,8 @@
 
 from flatlands.games.flatlands.cairns.cairns import CAIRNS_MOST, STONES_MOST
 from flatlands.server.storage import items
-from flatlands.server.storage.items import LOOK_AFTER, OF
-from flatlands.server.storage.upkeep import GROW_EVERY
+from flatlands.server.storage.items import OF, PLACE_LOOK_MS
+from flatlands.server.storage.upkeep import GROW_EVERY_MS
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit import World
@@ -14,7 +14,7 @@ from tests.server.harness import KEY
 __all__ = ["world"]
 
 #: ms after which the place of a cairn that has crumbled is looked at.
-LATER = LOOK_AFTER + GROW_EVERY
+LATER = PLACE_LOOK_MS + GROW_EVERY_MS
 
 
 def keyed(harness, name, square, host=None, key=KEY):
@@ -144,8 +144,8 @@ def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
     build(harness, a)
     assert a.model.errors == ["store", "cairn"] and standing(a) == {}
     now = SqliteStore._now
-    monkeypatch.setattr(SqliteStore, "_now", lambda store: now(store) + items.LEFT_WITHIN)
-    harness.run(2 * GROW_EVERY)
+    monkeypatch.setattr(SqliteStore, "_now", lambda store: now(store) + items.LEFT_WITHIN_MS)
+    harness.run(2 * GROW_EVERY_MS)
     assert kept(harness) == (0, 0)
     build(harness, a)
     assert (2, 1) in standing(a)

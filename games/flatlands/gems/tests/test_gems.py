@@ -9,10 +9,10 @@ from flatlands.games.flatlands.gems.gems import Gem, Gems
 from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.game.me import Me
 from flatlands.server.storage.boards import board_name
-from flatlands.server.storage.client import FAILS_FOR
-from flatlands.server.storage.items import QUEUE
-from flatlands.server.storage.reader import AFTER_FAILURE, AGAIN
-from flatlands.server.storage.upkeep import GROW_EVERY, LEASE, PLANTED_FOR
+from flatlands.server.storage.client import FAILS_FOR_MS
+from flatlands.server.storage.items import THINGS_QUEUE
+from flatlands.server.storage.reader import SQUARE_AGAIN_MS, SQUARE_FAILED_MS
+from flatlands.server.storage.upkeep import GROW_CLAIMED_MS, GROW_EVERY_MS, PLANTED_FOR_MS
 from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
 from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
@@ -23,7 +23,7 @@ from tests.server.harness import KEY, Broken
 
 __all__ = ["world"]
 
-THINGS = f"{QUEUE} flatlands 2013-16"
+THINGS = f"{THINGS_QUEUE} flatlands 2013-16"
 
 #: So many cells are near the plaza.
 CELLS = 9
@@ -88,7 +88,7 @@ def taken(harness, *given, **more):
 def grown(harness, host=None, name="A"):
     """Return a client that sees the gems around the plaza, in a harness where they have grown."""
     client = harness.stand(name, (0, 0), (96, 64), host)
-    harness.run(GROW_EVERY * 5)
+    harness.run(GROW_EVERY_MS * 5)
     assert len(lying(client)) >= 3
     return client
 
@@ -160,7 +160,7 @@ def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
     go(harness, taker, gem.place)
     assert taker.model.found == [(gem.id, gem.version)]
     gevent.sleep(0.4)
-    harness.run(GROW_EVERY * 2)
+    harness.run(GROW_EVERY_MS * 2)
     squares = [f"{column}:{row}" for column, row in harness.node.replicas.squares]
     assert store.count(THINGS) == gems
     again = [one for one in lying(client) if one.id == gem.id]
@@ -189,7 +189,7 @@ def test_where_fewer_gems_are_wanted_none_grows_back(tmp_path):
         takes += taker.model.found
     assert len(takes) == many >= 3
     gevent.sleep(0.4)
-    harness.run(GROW_EVERY * 2)
+    harness.run(GROW_EVERY_MS * 2)
     assert lying(client) == []
     gems = [item for item in stores[1].each(THINGS) if item.id.startswith("Gem:")]
     assert len(gems) == 27 - many
@@ -208,12 +208,12 @@ def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(w
     held = dead.claim(THINGS, 100, 600_000)
     assert len(held) == CELLS
     del second.node.store_client.store.claim
-    harness.run(GROW_EVERY * 3)
+    harness.run(GROW_EVERY_MS * 3)
     assert lying(client) == []
     dead.renew(THINGS, [(one.id, one.body) for one in held], 1)
     gevent.sleep(0.01)
-    harness.run(GROW_EVERY * 5)
-    assert len(lying(client)) >= 3 and LEASE < 10_000
+    harness.run(GROW_EVERY_MS * 5)
+    assert len(lying(client)) >= 3 and GROW_CLAIMED_MS < 10_000
     assert dead.done(THINGS, [one.id for one in held]) == 0
 
 
@@ -235,7 +235,7 @@ def test_where_another_node_planted_first_only_what_lies_there_is_shown(world):
     mine.done = late
     client = harness.stand("A", (0, 0), (96, 64), second)
     harness.stand("B", (0, 0), (96, 64), first)
-    harness.run(GROW_EVERY * 5)
+    harness.run(GROW_EVERY_MS * 5)
     c0, r0, c1, r1 = client.model.held
     held = [f"{column}:{row}" for column in range(c0, c1 + 1) for row in range(r0, r1 + 1)]
     there = {item.id for item in mine.group(THINGS, *held)}
@@ -265,7 +265,7 @@ def test_a_node_reads_what_it_has_not_heard_after_a_reset_or_within_a_minute(wor
         harness.run(1000)
     else:
         del things.tell
-        harness.run(AGAIN)
+        harness.run(SQUARE_AGAIN_MS)
         assert len(told) == 1
     assert lying(other) == lying(client) and gem.id not in ids(other)
 
@@ -305,14 +305,14 @@ def test_a_gem_that_nobody_takes_for_a_day_is_forgotten_until_somebody_comes(wor
     assert {item.delay <= 24 * 3600 * 1000 for item in gems} == {True} and len(seeds) == CELLS
     # A day later.
     for item in (*gems, *seeds):
-        assert PLANTED_FOR - 60_000 < item.delay <= PLANTED_FOR
+        assert PLANTED_FOR_MS - 60_000 < item.delay <= PLANTED_FOR_MS
         store.replace(THINGS, item._replace(delay=0)) if item.group else store.take(
             THINGS, item.id, [(THINGS, item._replace(delay=0))]
         )
     client.connection.lose(1000)
     harness.run(3000)
     watcher = harness.stand("B", (10**7, 0), (60, 40))
-    harness.run(GROW_EVERY * 8)
+    harness.run(GROW_EVERY_MS * 8)
     assert watcher.model.held
     gone = {gem.id for gem in gems}
     assert not gone & {item.id for item in store.each(THINGS)}
@@ -392,7 +392,7 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     go(harness, taker, (gem.place[0] + 2 * UNIT, gem.place[1]))
     go(harness, taker, gem.place)
     assert taker.model.found == [(gem.id, gem.version)]
-    harness.run(AFTER_FAILURE + GROW_EVERY * 5)
+    harness.run(SQUARE_FAILED_MS + GROW_EVERY_MS * 5)
     assert lying(newcomer) and store_client.trouble is None
     told = [(record.levelname, record.message) for record in caplog.records]
     assert ("WARNING", "store available again") in told
@@ -402,7 +402,7 @@ def test_when_the_store_answers_again_everything_is_read(world):
     harness = world(nodes=2)
     client = grown(harness)
     taker, gem = reach(harness, host=harness.hosts[1])
-    harness.run(AGAIN)
+    harness.run(SQUARE_AGAIN_MS)
     store_client = harness.node.store_client
     store, store_client.store = store_client.store, Broken()
     # This node does not hear of what another one takes meanwhile.
@@ -411,13 +411,13 @@ def test_when_the_store_answers_again_everything_is_read(world):
     harness.run(2000)
     assert taker.model.found and gem.id in ids(client)
     store_client.store = store
-    harness.run(FAILS_FOR + 2 * GROW_EVERY)
+    harness.run(FAILS_FOR_MS + 2 * GROW_EVERY_MS)
     assert gem.id not in ids(client)
 
 
 def test_a_store_that_only_reads_does_not_count_as_one_that_works(world, caplog, monkeypatch):
     # It may be long until the next failure.
-    monkeypatch.setattr("flatlands.server.storage.client.FAILS_FOR", 100)
+    monkeypatch.setattr("flatlands.server.storage.client.FAILS_FOR_MS", 100)
 
     def told():
         return caplog.text.count("store available again")
@@ -483,7 +483,7 @@ def test_news_from_another_store_is_ignored_with_a_warning(tmp_path, caplog):
     harness = Harness(nodes=2, rules=SLOW, stores=opens)
     here = harness.stand("A", (0, 0), (96, 64))
     there = harness.stand("B", (0, 0), (96, 64), harness.hosts[1])
-    harness.run(GROW_EVERY * 5)
+    harness.run(GROW_EVERY_MS * 5)
     assert lying(here) and lying(there)
     assert not {gem[2:] for gem in lying(here)} & {gem[2:] for gem in lying(there)}
     assert "compare STORE_URL on all servers" in caplog.text

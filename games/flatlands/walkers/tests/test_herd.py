@@ -8,7 +8,7 @@ from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import incarnation
 from flatlands.server.squares.peers import GONE_AFTER
-from flatlands.server.storage.lease import EVERY, LEASE
+from flatlands.server.storage.lease import LEASE_MS, LEASE_RENEW_MS
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
 from flatlands.world.track import SPEED, UNIT
@@ -23,7 +23,7 @@ SCREEN = (96, 64)
 #: ms within which a client sees a computer player of a killed node move again, and within
 #: which another node has it.
 STILL_MOST = 6000
-TAKEN_WITHIN = LEASE + EVERY + 100
+TAKEN_WITHIN = LEASE_MS + LEASE_RENEW_MS + 100
 
 SIZES = Sizes(people=9, deer=5)
 
@@ -156,7 +156,7 @@ def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
     assert not kept.node.game.herd.lease.held
     # They stay until the other node has them, and begin nothing new.
     assert acks == {id: resident.ack for id, resident in herd(kept).items()}
-    watch.run(EVERY + 100)
+    watch.run(LEASE_RENEW_MS + 100)
     assert not herd(kept) and sorted(herd(holder(harness))) == everybody()
     harness.kill(kept)
     watch.run(GONE_AFTER + 2000)
@@ -211,7 +211,7 @@ def test_a_node_that_stood_still_hands_over_players_that_another_has_by_then(ms,
     kept.thaw(suspended)
     watch.run(1500)
     assert sorted(id for host in harness.hosts for id in herd(host)) == everybody()
-    assert (holder(harness) is kept) == (ms < LEASE)
+    assert (holder(harness) is kept) == (ms < LEASE_MS)
     watch.run(15_000)
     check_kept(harness)
     assert not watch.vanished
@@ -324,7 +324,7 @@ def test_a_computer_player_that_the_next_holder_lacks_leaves_after_a_while():
     harness.host()
     harness.run(5000)
     large.node.store_client.store, store = Broken(), large.node.store_client.store
-    harness.run(LEASE + 2000)
+    harness.run(LEASE_MS + 2000)
     assert len(herd(large)) == 5
     large.node.store_client.store = store
     harness.run(LOOKS_AFTER + 2000)

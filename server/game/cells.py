@@ -34,39 +34,54 @@ from flatlands.world.tiles import (
 )
 from flatlands.world.track import Tile
 
-#: How many tiles of a layer can be written on, if the game does not say; and the fewest seconds
-#: after which values that persist, or do not, may be forgotten.
-MOST: Final = 10_000_000
-FORGET_LEAST: Final = 60
-FADE_LEAST: Final = 1
+#: How many tiles of a layer can be written on, if the game does not say.
+TILES_MOST: Final = 10_000_000
+
+#: The shortest time after which values that persist may be forgotten.
+FORGET_LEAST_S: Final = 60
+
+#: The same for values that do not persist.
+FADE_LEAST_S: Final = 1
 
 #: The names of the queues and boards in the store begin with this.
-QUEUE: Final = "tiles"
+TILES_QUEUE: Final = "tiles"
 
-#: ms between two times at which writes are put into the store; and the same for those that nobody
-#: is told of before they are there.
-KEEP_EVERY, KEEP_FIRST_EVERY = 500, 100
+#: Time between two times at which writes are put into the store.
+KEEP_EVERY_MS: Final = 500
 
-#: ms between two times at which the store is asked how many tiles have which value.
-COUNT_EVERY: Final = 2000
+#: The same for writes that nobody is told of before they are there.
+KEEP_FIRST_EVERY_MS: Final = 100
 
-#: What was written this many ms ago is in the store, unless this node still waits for that. Nodes
+#: Time between two times at which the store is asked how many tiles have which value.
+COUNT_TILES_EVERY_MS: Final = 2000
+
+#: What was written this long ago is in the store, unless this node still waits for that. Nodes
 #: tell each other what is newer: a node that asks may have read the store before it was there.
-SETTLED: Final = 15_000
+SETTLED_MS: Final = 15_000
 
-#: A node receives a square for this many ms after it wrote there, so that it can answer whoever has
+#: A node receives a square for this long after it wrote there, so that it can answer whoever has
 #: missed the write (WAITS in squares/outbox.py).
-NEEDED_FOR: Final = 8000
+NEEDED_FOR_MS: Final = 8000
 
-#: ms between two times at which old writes are forgotten on the ground (or a twentieth of their
-#: lifetime, if less), and in the store; there, rows looked at in a step, and ms between two steps.
-FADE_EVERY, SWEEP_EVERY, SWEPT, SWEEP_PAUSE = 5000, 5000, 20, 50
+#: Time between two times at which old writes are forgotten on the ground; or a twentieth of their
+#: lifetime, if that is less.
+FADE_EVERY_MS: Final = 5000
 
-#: How many tiles are looked at in one turn of the loop when they fade, and when they are undone.
-FADED, UNDONE = 8192, 2048
+#: Time between two times at which old writes are forgotten in the store.
+SWEEP_EVERY_MS: Final = 5000
+
+#: How many rows of the store are looked at in one step, and how long the next step waits.
+ROWS_SWEPT: Final = 20
+SWEEP_PAUSE_MS: Final = 50
+
+#: How many tiles are looked at in one turn of the loop when they fade.
+TILES_FADED: Final = 8192
+
+#: How many tiles are looked at in one turn of the loop when they are undone.
+TILES_UNDONE: Final = 2048
 
 #: What a player who may write no more is told.
-FULL: Final = "there is no room left for anything more on the ground"
+FULL_FOR_ALL: Final = "there is no room left for anything more on the ground"
 FULL_FOR_ONE: Final = "you already have as many tiles as one person may have"
 
 
@@ -97,7 +112,7 @@ class Cells:
         merge: str = "last",
         *,
         persist: bool | str = True,
-        most: int = MOST,
+        most: int = TILES_MOST,
         per_owner: int | None = None,
         forget: float | None = None,
         solid: int | None = None,
@@ -211,7 +226,7 @@ def _check(merge: str, persist: bool | str, limits: list[int], forget: float | N
 
 
 def _check_forget(persist: bool | str, forget: float | None) -> None:
-    least = FORGET_LEAST if persist else FADE_LEAST
+    least = FORGET_LEAST_S if persist else FADE_LEAST_S
     if forget is not None and not (isinstance(forget, int | float) and forget >= least):
         what = "cells that persist" if persist else "cells that do not persist"
         raise ValueError(f"{what} must forget after {least} s or more, not after {forget!r}")
@@ -256,7 +271,7 @@ class CellLayer:
         self._replaces = self.rule in (RULE_LAST, RULE_SUM)
         self._node, self.loop, self.side = node, node.loop, node.grid.side
         self._replicas, self.store_client = node.replicas, node.store_client
-        queue = f"{QUEUE} {name} {node.channels.ground}"
+        queue = f"{TILES_QUEUE} {name} {node.channels.ground}"
         owners = self.declared.per_owner is not None
         self.rows = Rows(queue, self.rule, declared.forget, owners=owners)
         self.number = len(node.replicas.ground.layers)
@@ -281,13 +296,13 @@ class CellLayer:
         self._new = self._count_at = 0
         #: Whether rows that are due are being looked at, and when the next ones are.
         self._sweeps, self._sweep_again = False, self.loop.timer(self._sweep)
-        self._keep_every = KEEP_EVERY if self.persist is True else KEEP_FIRST_EVERY
+        self._keep_every = KEEP_EVERY_MS if self.persist is True else KEEP_FIRST_EVERY_MS
         self._keep_at = self.loop.timer(self.keep)
-        self.loop.every(COUNT_EVERY, self.keep)
+        self.loop.every(COUNT_TILES_EVERY_MS, self.keep)
         if self.declared.forget < NEVER_DUE_MS:
-            self.loop.every(min(self.declared.forget // 20, FADE_EVERY), self._fade)
+            self.loop.every(min(self.declared.forget // 20, FADE_EVERY_MS), self._fade)
         if self.persist:
-            self.loop.every(SWEEP_EVERY, self._sweep, random.randrange(SWEEP_EVERY))
+            self.loop.every(SWEEP_EVERY_MS, self._sweep, random.randrange(SWEEP_EVERY_MS))
 
     # What games do.
 
@@ -304,7 +319,7 @@ class CellLayer:
         if sum(map(len, places.values())) > room:
             empty = sum(not self.value(*place) for place in _pairs(places))
             if empty > max(room, 0):
-                raise Refused("full", FULL, None)
+                raise Refused("full", FULL_FOR_ALL, None)
 
     def counts(self) -> dict[int, int]:
         """Return how many tiles have which value above 0: see Cells."""
@@ -434,11 +449,11 @@ class CellLayer:
             return 0
         now: int = self.loop.now()
         certain, lost = self._replicas.missed
-        if now >= lost + SETTLED:
+        if now >= lost + SETTLED_MS:
             certain = now
         # Since then the others may have heard nothing of this node, or the store got nothing.
         oldest: int = min(certain, self._oldest, self._giving)
-        return oldest - SETTLED
+        return oldest - SETTLED_MS
 
     def until(self) -> int:
         """Return the node time, in ms, before which what was written is forgotten; 0 if nothing
@@ -467,18 +482,18 @@ class CellLayer:
             heard.layers.fade(self.number, self.until())
 
         some = list(self._replicas.squares.values())
-        self.loop.in_turns(some, squares_of(FADED, self.side), 5, fade)
+        self.loop.in_turns(some, squares_of(TILES_FADED, self.side), 5, fade)
 
     def _sweep(self) -> None:
         """Forget in the store what is old, as long as there is any."""
 
         def answered(more: bool) -> None:
             self._sweeps = False
-            self._sweep_again.set(self.loop.now() + SWEEP_PAUSE if more else None)
+            self._sweep_again.set(self.loop.now() + SWEEP_PAUSE_MS if more else None)
 
         if self.store is not None and not self._sweeps:
             self._sweeps, now = True, self.loop.now()
-            swept = partial(self.rows.fade, most=SWEPT, now=now)
+            swept = partial(self.rows.fade, most=ROWS_SWEPT, now=now)
             self.store_client.ask(swept, answered, partial(answered, False))
 
     # What lasts.
@@ -514,7 +529,7 @@ class CellLayer:
         if self.store is None:
             return
         if counted:
-            self._count_at = now + COUNT_EVERY
+            self._count_at = now + COUNT_TILES_EVERY_MS
             self._asked, self._since = self._since, {}
         oldest, put, new = self._oldest, Put(), self._new
         self._gives, self._giving, self._oldest = True, oldest, NEVER_DUE_MS
@@ -569,7 +584,7 @@ class CellLayer:
 
     def _let_go(self, now: int) -> None:
         """Stop needing squares in which this node wrote nothing for a while."""
-        done = [square for square, own in self._own.items() if own.at <= now - NEEDED_FOR]
+        done = [square for square, own in self._own.items() if own.at <= now - NEEDED_FOR_MS]
         for square in done:
             del self._own[square]
         self._replicas.let_go(done)
@@ -659,5 +674,5 @@ def _undoable(layer: CellLayer, squares: Rect) -> Iterator[list[Square]]:
     """Yield some squares, a few at a time, if the values from before a person came are known."""
     if layer.rule in (RULE_LAST, RULE_SUM) and layer.store is not None:
         left = iter(squares.squares())
-        while some := list(islice(left, min(squares_of(UNDONE, layer.side), CALL_ITEMS_MOST))):
+        while some := list(islice(left, min(squares_of(TILES_UNDONE, layer.side), CALL_ITEMS_MOST))):
             yield some

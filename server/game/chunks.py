@@ -21,17 +21,19 @@ from flatlands.world.terrain import GROUND_LIMIT
 log = logging.getLogger("flatlands")
 
 #: Tiles along each side of a piece.
-PIECE: Final = 64
+PIECE_SIDE: Final = 64
 
 #: The lowest value of a tile on which nobody can stand.
 BARRED: Final = 128
 
-#: Pieces that are kept for players that walk, and for browsers, which ask by HTTP.
-KEPT: Final = 1024
-SHOWN: Final = 256
+#: Pieces that are kept for players that walk.
+WALKED_PIECES: Final = 1024
 
-#: Seconds after which the function is called again for a piece for which it has failed.
-AGAIN: Final = 5.0
+#: Pieces that are kept for browsers, which ask by HTTP.
+SHOWN_PIECES: Final = 256
+
+#: The function is called again this long after it has failed for a piece.
+FAILED_AGAIN_S: Final = 5.0
 
 #: Value -> 1 if it bars.
 _BARS: Final = bytes(value >= BARRED for value in range(256))
@@ -57,8 +59,8 @@ class Chunks:
         self.seed = seed
         #: Identifies the ground: another seed or function has another stamp.
         self.stamp = short_hash(f"{self.source} {seed}")
-        self._pieces: Recent[tuple[int, int], bytes] = Recent(self._bars, KEPT)
-        self._shown: Recent[tuple[int, int], bytes] = Recent(self._made, SHOWN)
+        self._pieces: Recent[tuple[int, int], bytes] = Recent(self._bars, WALKED_PIECES)
+        self._shown: Recent[tuple[int, int], bytes] = Recent(self._made, SHOWN_PIECES)
         self._failed: dict[tuple[int, int], float] = {}
         self._warnings = LogLimit()
         # If the function fails at once, the server does not start.
@@ -67,14 +69,15 @@ class Chunks:
     def piece(self, column: int, row: int) -> bytes:
         """Return the values of a piece's tiles, row after row, to be shown. Raises Failed, and
         ValueError if there is no ground so far away."""
-        if not max(abs(column), abs(row)) <= GROUND_LIMIT // PIECE:
+        if not max(abs(column), abs(row)) <= GROUND_LIMIT // PIECE_SIDE:
             raise ValueError("the world has no ground so far out")
         return self._shown[column, row]
 
     def blocked(self, x: int, y: int) -> bool:
         """Return whether nobody can stand on a tile."""
         try:
-            return self._pieces[x // PIECE, y // PIECE][y % PIECE * PIECE + x % PIECE] == 1
+            bars = self._pieces[x // PIECE_SIDE, y // PIECE_SIDE]
+            return bars[y % PIECE_SIDE * PIECE_SIDE + x % PIECE_SIDE] == 1
         except Failed:
             return True
 
@@ -83,11 +86,12 @@ class Chunks:
         left, right = min(x0, x1), max(x0, x1)
         try:
             for y in range(y0, y1 + 1) if y0 <= y1 else range(y0, y1 - 1, -1):
-                for column in range(left // PIECE, right // PIECE + 1):
-                    bars = self._pieces[column, y // PIECE]
-                    first = y % PIECE * PIECE
-                    begin = first + max(left - column * PIECE, 0)
-                    if 1 in bars[begin : first + min(right - column * PIECE, PIECE - 1) + 1]:
+                for column in range(left // PIECE_SIDE, right // PIECE_SIDE + 1):
+                    bars = self._pieces[column, y // PIECE_SIDE]
+                    first = y % PIECE_SIDE * PIECE_SIDE
+                    begin = first + max(left - column * PIECE_SIDE, 0)
+                    end = first + min(right - column * PIECE_SIDE, PIECE_SIDE - 1)
+                    if 1 in bars[begin : end + 1]:
                         return False
         except Failed:
             return False
@@ -102,9 +106,9 @@ class Chunks:
 
     def _asked(self, place: tuple[int, int]) -> bytes:
         values: object = type(self).make(self.seed, *place)
-        if not isinstance(values, bytes | bytearray) or len(values) != PIECE**2:
+        if not isinstance(values, bytes | bytearray) or len(values) != PIECE_SIDE**2:
             name = type(self).make.__name__
-            raise ValueError(f"{name} must return {PIECE**2} bytes, not {values!r:.60}")
+            raise ValueError(f"{name} must return {PIECE_SIDE**2} bytes, not {values!r:.60}")
         return bytes(values)
 
     def _made(self, place: tuple[int, int]) -> bytes:
@@ -114,9 +118,9 @@ class Chunks:
         try:
             return self._asked(place)
         except Exception as error:
-            if len(self._failed) >= KEPT:
+            if len(self._failed) >= WALKED_PIECES:
                 self._failed.clear()
-            self._failed[place] = now + AGAIN
+            self._failed[place] = now + FAILED_AGAIN_S
             if self._warnings.allows(now):
                 log.exception("the game's ground failed for piece %d, %d", *place)
             raise Failed from error

@@ -8,7 +8,7 @@ from typing import Final
 from flatlands.server.game import games
 
 #: How many of the latest faults are shown.
-SHOWN: Final = 5
+FAULTS_SHOWN: Final = 5
 
 
 class _Faults(logging.Handler):
@@ -16,7 +16,7 @@ class _Faults(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
-        self.told: deque[tuple[str, str]] = deque(maxlen=SHOWN)
+        self.told: deque[tuple[str, str]] = deque(maxlen=FAULTS_SHOWN)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep an exception that is logged."""

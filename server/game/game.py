@@ -29,7 +29,7 @@ from flatlands.world.track import UNIT, Heading, Tile
 _F = TypeVar("_F", bound=Callable[..., None])
 
 #: How many tiles `somewhere` tries to find one that a player can stand on.
-TRIES = 16
+SOMEWHERE_TRIES = 16
 
 
 class Seen(NamedTuple):
@@ -43,9 +43,14 @@ class Seen(NamedTuple):
     place: tuple[float, float]
 
 
-#: The largest distances, in tiles, that a game may give for `meets`, for `players_near` and for
-#: `broadcast`.
-MEETS_MOST, NEAR_MOST, TOLD_MOST = 6, 32, 1000
+#: The largest distance that a game may give for `meets`.
+MEETS_MOST_TILES = 6
+
+#: The largest distance that a game may give for `players_near`.
+NEAR_MOST_TILES = 32
+
+#: The largest distance that a game may give for `broadcast`.
+TOLD_MOST_TILES = 1000
 
 #: The values of `walking` -> what says whether an intent is forbidden; None: all are allowed.
 WALKING: dict[str, Callable[[Any], bool] | None] = {
@@ -268,8 +273,8 @@ class Part:
         around: list[int] = []
         if near is not None:
             tile, reach = near
-            if type(reach) is not int or not 0 <= reach <= TOLD_MOST:
-                raise ValueError(f"near must be within 0 to {TOLD_MOST} tiles, not {reach!r}")
+            if type(reach) is not int or not 0 <= reach <= TOLD_MOST_TILES:
+                raise ValueError(f"near must be within 0 to {TOLD_MOST_TILES} tiles, not {reach!r}")
             around = [*check_tile(tile), reach]
         self.node.broadcast(name, list(fields), around)
 
@@ -288,8 +293,8 @@ class Part:
     def players_near(self, tile: Tile, reach: int) -> list[Seen]:
         """Return the players at most `reach` tiles from a tile, along either axis, the nearest
         first, as `players_in` knows them. Raises ValueError."""
-        if type(reach) is not int or not 0 <= reach <= NEAR_MOST:
-            raise ValueError(f"reach must be 0 to {NEAR_MOST} tiles, not {reach!r}")
+        if type(reach) is not int or not 0 <= reach <= NEAR_MOST_TILES:
+            raise ValueError(f"reach must be 0 to {NEAR_MOST_TILES} tiles, not {reach!r}")
         ends = [[(at + far) // self.side for at in check_tile(tile)] for far in (-reach, reach)]
         columns, rows = (range(first, last + 1) for first, last in zip(*ends, strict=True))
         players = [one for c in columns for r in rows for one in self.players_in((c, r))]
@@ -315,7 +320,7 @@ class Part:
 
     def somewhere(self, cell: Tile) -> Tile | None:
         """Return a random tile of a cell that a player can stand on, or None if none was found."""
-        for _ in range(TRIES):
+        for _ in range(SOMEWHERE_TRIES):
             column, row = (at * CELL + random.randrange(CELL) - CELL // 2 for at in cell)
             if not self.node.terrain.blocked(column, row):
                 return column, row
@@ -358,8 +363,8 @@ class Game(Part):
             raise ValueError("ground must be plain(), terrain() or chunks(function), with brackets")
         if not (isinstance(cls.me, type) and issubclass(cls.me, Me)):
             raise ValueError("`me` must be a class that inherits from Me")
-        if not isinstance(cls.meets, int | float) or not 0 < cls.meets <= MEETS_MOST:
-            raise ValueError(f"meets must be 0 to {MEETS_MOST} tiles, not {cls.meets!r}")
+        if not isinstance(cls.meets, int | float) or not 0 < cls.meets <= MEETS_MOST_TILES:
+            raise ValueError(f"meets must be 0 to {MEETS_MOST_TILES} tiles, not {cls.meets!r}")
         if cls.walking not in WALKING:
             raise ValueError(f"`walking` must be one of {', '.join(WALKING)}")
 

@@ -20,17 +20,17 @@ from flatlands.server.storage.client import UNAVAILABLE, StoreUnavailable
 
 log = logging.getLogger("flatlands")
 
-#: A hook that takes longer than this many ms is slow, unless it may wait.
-SLOW: Final = 5
+#: A hook that takes longer than this is slow, unless it may wait.
+SLOW_MS: Final = 5
 
 #: How many kinds of errors of one hook are told apart in the log.
-ERRORS: Final = 20
+ERROR_KINDS: Final = 20
 
 #: How many calls about one player may wait before no more are accepted.
-WAITING: Final = 16
+CALLS_WAITING: Final = 16
 
-#: The most ms for which a player is not passed to another worker because its hook runs.
-PINNED: Final = 2000
+#: How long at most a player is not passed to another worker because its hook runs.
+PINNED_MS: Final = 2000
 
 
 class PlayerGone(Exception):
@@ -56,7 +56,7 @@ class Hook:
         """Return whether to log an error: none of the same kind and line was logged for a while."""
         lines = traceback.extract_tb(error.__traceback__)
         kind = f"{type(error).__name__} {lines[-1].filename} {lines[-1].lineno}"
-        if kind not in self._errors and len(self._errors) >= ERRORS:
+        if kind not in self._errors and len(self._errors) >= ERROR_KINDS:
             kind = ""
         return self._errors.setdefault(kind, LogLimit()).allows(now)
 
@@ -76,7 +76,7 @@ class Hook:
             self._failed(arguments, error, begun)
             return None
         ms = (self._loop.seconds() - begun) * 1000
-        if ms > SLOW and not self._waits:
+        if ms > SLOW_MS and not self._waits:
             self._loop.stats["hooks_slow"] += 1
             if self._warnings.allows(begun):
                 log.warning(
@@ -136,12 +136,12 @@ class Lines:
     def full(self, player: int) -> bool:
         """Return whether so many calls about a player wait that it may cause no more."""
         line = self._lines.get(player)
-        return line is not None and len(line.waiting) >= WAITING
+        return line is not None and len(line.waiting) >= CALLS_WAITING
 
     def pinned(self, player: int) -> bool:
         """Return whether a hook about a player began to run a moment ago."""
         line = self._lines.get(player)
-        return line is not None and self._loop.now() < line.since + PINNED
+        return line is not None and self._loop.now() < line.since + PINNED_MS
 
     def _run(self, player: int, line: _Line) -> None:
         try:

@@ -25,10 +25,10 @@ from flatlands.world.grid import Square
 from flatlands.world.track import PACE_LEAST, PACE_MOST, PACE_USUAL, UNIT, Tile, Track, tile_at
 
 #: The most characters in all texts of a player's fields, since each enter event carries them.
-TEXT_MOST = 40
+ENTER_CHARS_MOST = 40
 
 #: Bytes of a token, which has 512 characters, for the names and values of the fields that persist.
-TOKEN_FIELDS_MOST = 250
+TOKEN_FIELDS_BYTES = 250
 
 
 def _nothing() -> None:
@@ -142,9 +142,9 @@ class Me(Known):
         """Find the fields. Raises ValueError, with a sentence for its author."""
         if cls.__base__ is not Me:
             raise ValueError(f"{cls.__name__} must inherit from Me itself")
-        cls.fields = fields_of(cls, dir(Me), VALUES, TEXT_MOST)
+        cls.fields = fields_of(cls, dir(Me), VALUES, ENTER_CHARS_MOST)
         persistent = [field for field in cls.fields if field.persist]
-        if sum(len(field.name) + _longest(field) + 4 for field in persistent) > TOKEN_FIELDS_MOST:
+        if sum(len(field.name) + _longest(field) + 4 for field in persistent) > TOKEN_FIELDS_BYTES:
             raise ValueError(
                 f"{cls.__name__} keeps more than a token can hold: shorten the names of its fields"
             )

@@ -8,7 +8,7 @@ from flatlands.brokers.base import Message
 from flatlands.server.game.actions import action, flag, number, text
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.game import Game, Part
-from flatlands.server.game.hooks import WAITING, Hook, Lines, PlayerGone
+from flatlands.server.game.hooks import CALLS_WAITING, Hook, Lines, PlayerGone
 from flatlands.server.game.me import Me
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import Refused
@@ -239,7 +239,7 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
     assert not Shop.said and harness.node.play.lines.pinned(client.id)
     harness.run(2001)
     assert not harness.node.play.lines.pinned(client.id), "no longer than it may take"
-    for _ in range(WAITING):
+    for _ in range(CALLS_WAITING):
         client.send(DO, "wait", [])
     assert client.model.errors == ["crowded"] * 3 and client.connection.open
     other = harness.place("Bo", (0, 0))
@@ -247,9 +247,13 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
     gevent.sleep(0)
     assert [said[0].name for said in Shop.said if isinstance(said[0], Me)] == ["Bo"]
     Shop.door.set()
-    until(lambda: Shop.said.count("waited") == WAITING)
+    until(lambda: Shop.said.count("waited") == CALLS_WAITING)
     ada = Me(harness.node, harness.node.residents.by_id[client.id])
-    assert Shop.said[2:] == [*["waited"] * 3, (ada, "tea", 1, True), *["waited"] * (WAITING - 3)]
+    assert Shop.said[2:] == [
+        *["waited"] * 3,
+        (ada, "tea", 1, True),
+        *["waited"] * (CALLS_WAITING - 3),
+    ]
 
 
 def test_a_hook_that_ran_out_of_time_leaves_the_line_to_those_that_wait(shop):
@@ -272,12 +276,12 @@ def test_a_player_that_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(s
     client.send(DO, "wait", [])
     gevent.sleep(0)
     resident = harness.node.residents.by_id[client.id]
-    for _ in range(3 * WAITING):
+    for _ in range(3 * CALLS_WAITING):
         harness.node.play._entered(resident, (0, 0))
-    assert harness.loop.stats["hooks_left_out"] == 2 * WAITING
+    assert harness.loop.stats["hooks_left_out"] == 2 * CALLS_WAITING
     Shop.door.set()
-    until(lambda: len(Shop.said) == 1 + WAITING)
-    assert [said[0] for said in Shop.said[1:]] == ["enter"] * WAITING
+    until(lambda: len(Shop.said) == 1 + CALLS_WAITING)
+    assert [said[0] for said in Shop.said[1:]] == ["enter"] * CALLS_WAITING
 
 
 class Trail(Part):

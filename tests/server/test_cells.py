@@ -10,7 +10,13 @@ import pytest
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.paint.game import Game as Paint
-from flatlands.server.game.cells import COUNT_EVERY, KEEP_EVERY, NEEDED_FOR, SETTLED, Cells
+from flatlands.server.game.cells import (
+    COUNT_TILES_EVERY_MS,
+    KEEP_EVERY_MS,
+    NEEDED_FOR_MS,
+    SETTLED_MS,
+    Cells,
+)
 from flatlands.server.game.game import Game, every
 from flatlands.server.players.steps import TOGETHER
 from flatlands.server.storage import reader, rows
@@ -188,9 +194,9 @@ def test_screens_store_and_counts_agree_by_every_rule(pause):
         game.first[3, 4], game.most[3, 4] = first, most
         if pause:
             harness.run(pause)
-    harness.run(KEEP_EVERY + 100)
+    harness.run(KEEP_EVERY_MS + 100)
     assert (game.first[3, 4], game.most[3, 4]) == (1, 200)
-    harness.run(COUNT_EVERY)
+    harness.run(COUNT_TILES_EVERY_MS)
     assert (game.first.counts(), game.most.counts()) == ({1: 1}, {200: 1})
 
 
@@ -219,7 +225,7 @@ def test_a_write_just_before_the_server_stops_is_kept():
     harness, a, _ = world()
     floor, play, waiting = a.host.node.game.floor, a.host.node.play, []
     floor[3, 4] = 7
-    harness.run(2 * KEEP_EVERY)
+    harness.run(2 * KEEP_EVERY_MS)
     floor[3, 5] = 8
     harness.run(50)
     a.host.spawn = lambda call, *arguments: waiting.append((call, arguments))
@@ -329,9 +335,9 @@ def test_a_write_is_kept_and_counted_exactly_once():
     floors[0][[(n, n) for n in range(40)]] = 1
     harness.run(1)
     floors[1][[(n, n) for n in range(10)]] = 2
-    harness.run(KEEP_EVERY + 100)
+    harness.run(KEEP_EVERY_MS + 100)
     floors[0][[(n, n) for n in range(5)]] = 0
-    harness.run(2 * COUNT_EVERY)
+    harness.run(2 * COUNT_TILES_EVERY_MS)
     assert [floor.counts() for floor in floors] == [{1: 30, 2: 5}] * 2
     for client in (a, b):
         client.connection.lose(1000)
@@ -347,10 +353,10 @@ def test_an_operator_wipes_a_square_even_where_nobody_is(stored):
     harness, a, b = world(stored=stored, skew=-3_600_000)
     floor = a.host.node.game.floor
     floor[[(3, 4), (3, 5), (1000, 1000)]] = 7
-    harness.run(NEEDED_FOR + 5000)
+    harness.run(NEEDED_FOR_MS + 5000)
     for square in ((0, 0), (62, 62)):
         b.host.node.play.clear(square)
-    harness.run(2 * COUNT_EVERY)
+    harness.run(2 * COUNT_TILES_EVERY_MS)
     assert everywhere(harness, (3, 4)) == everywhere(harness, (3, 5)) == {0}
     assert floor.counts() == {}
 
@@ -359,10 +365,10 @@ def test_a_layer_of_a_large_square_is_kept_in_parts(monkeypatch):
     monkeypatch.setattr(rows, "ROW_TILES", 100)
     harness, a, _ = world()
     a.host.node.game.floor[[(n, row) for n in range(16) for row in range(16)]] = 3
-    harness.run(2 * KEEP_EVERY + 100)
+    harness.run(2 * KEEP_EVERY_MS + 100)
     kept = store_of(harness).scan(QUEUE, 9)
     assert [len(item.body) // TILE.size for item in kept] == [100, 100, 56]
-    harness.run(COUNT_EVERY)
+    harness.run(COUNT_TILES_EVERY_MS)
     assert a.host.node.game.floor.counts() == {3: 256}
     floor = harness.host().node.game.floor
     harness.run(1500)
@@ -383,19 +389,19 @@ def test_a_store_that_fails_for_a_while_loses_nothing(monkeypatch):
         patch.setattr(store_client, "ask", fail)
         floor[3, 4] = 7
         floor[3, 5] = 7
-        harness.run(3 * SETTLED)
+        harness.run(3 * SETTLED_MS)
         floor[3, 5] = 8
         # A node that asks is told of a write that may be missing in the store, however old it is.
-        assert floor.layer.since() < a.now() - 3 * SETTLED
-    harness.run(2 * COUNT_EVERY)
-    assert floor.counts() == {7: 1, 8: 1} and floor.layer.since() == a.now() - SETTLED
+        assert floor.layer.since() < a.now() - 3 * SETTLED_MS
+    harness.run(2 * COUNT_TILES_EVERY_MS)
+    assert floor.counts() == {7: 1, 8: 1} and floor.layer.since() == a.now() - SETTLED_MS
 
 
 def test_a_write_during_a_question_that_fails_is_told_to_any_node_that_asks(monkeypatch):
     harness, a, _ = world()
     floor, waiting = a.host.node.game.floor, []
     monkeypatch.setattr(a.host.node.store_client, "ask", lambda q, ok, bad=int: waiting.append(bad))
-    harness.run(KEEP_EVERY)
+    harness.run(KEEP_EVERY_MS)
     floor[3, 4] = 7
     wrote = a.now()
     for _ in range(20):
@@ -419,9 +425,9 @@ def test_a_square_is_received_only_as_long_as_it_is_needed_though_the_store_is_a
         node.game.floor[[(1000 + 16 * n, 1000) for n in range(50)]] = 5
         harness.run(100)
         assert len(node.replicas.squares) == before + 50 and node.game.floor[1000, 1000] == 5
-        harness.run(NEEDED_FOR + 3000)
+        harness.run(NEEDED_FOR_MS + 3000)
         assert len(node.replicas.squares) == before and (62, 62) not in node.replicas.squares
-    harness.run(2 * COUNT_EVERY)
+    harness.run(2 * COUNT_TILES_EVERY_MS)
     assert node.game.floor.counts() == {5: 50}
 
 

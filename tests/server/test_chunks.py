@@ -5,17 +5,17 @@ import random
 import pytest
 
 from flatlands.server.game import chunks as module
-from flatlands.server.game.chunks import BARRED, PIECE, SHOWN, Failed, chunks
+from flatlands.server.game.chunks import BARRED, PIECE_SIDE, SHOWN_PIECES, Failed, chunks
 from flatlands.world.track import UNIT, Goal, Heading, leg
 
 
 def noise(seed, column, row):
     chance = random.Random(f"{seed} {column} {row}")
-    return bytes(chance.choices((0, 7, BARRED, 255), (50, 45, 3, 2), k=PIECE**2))
+    return bytes(chance.choices((0, 7, BARRED, 255), (50, 45, 3, 2), k=PIECE_SIDE**2))
 
 
 def value(x, y):
-    return noise(5, x // PIECE, y // PIECE)[y % PIECE * PIECE + x % PIECE]
+    return noise(5, x // PIECE_SIDE, y // PIECE_SIDE)[y % PIECE_SIDE * PIECE_SIDE + x % PIECE_SIDE]
 
 
 def test_a_tile_blocks_by_its_value_and_a_box_by_its_tiles():
@@ -52,14 +52,14 @@ def test_a_function_is_called_once_for_each_piece_in_use():
 
     def once(seed, column, row):
         asked.append((column, row))
-        return bytes(PIECE**2)
+        return bytes(PIECE_SIDE**2)
 
     ground = chunks(once)(1)
     for _ in range(3):
         assert not ground.blocked(3, 3) and ground.free(-1, -1, 1, 1)
     assert sorted(asked) == [(-1, -1), (-1, 0), (0, -1), (0, 0), (0, 0)]
     # Requests for pieces far away do not push out the pieces that players need.
-    for column in range(3 * SHOWN):
+    for column in range(3 * SHOWN_PIECES):
         ground.piece(column, 9)
     asked.clear()
     assert not ground.blocked(3, 3) and asked == []
@@ -72,7 +72,7 @@ def test_a_function_is_called_once_for_each_piece_in_use():
 def test_a_wrong_first_piece_is_an_error_at_once_and_a_later_one_blocks_the_way(values, caplog):
     with pytest.raises(ValueError, match="<lambda> must return 4096 bytes"):
         chunks(lambda *_: values)(1)
-    ground = chunks(lambda _seed, *at: values if at != (0, 0) else bytes(PIECE**2))(1)
+    ground = chunks(lambda _seed, *at: values if at != (0, 0) else bytes(PIECE_SIDE**2))(1)
     assert not ground.blocked(63, 0) and ground.blocked(64, 0)
     assert not ground.free(60, 0, 70, 0)
     with pytest.raises(Failed):
@@ -87,11 +87,11 @@ def test_a_piece_that_failed_is_tried_again_after_a_while(monkeypatch):
     def make(seed, column, row):
         if column == 1 and fails[0]:
             raise OSError("for a moment")
-        return bytes(PIECE**2)
+        return bytes(PIECE_SIDE**2)
 
     ground = chunks(make)(1)
     assert ground.blocked(64, 0)
     fails[0] = False
     assert ground.blocked(64, 0), "it is not asked again and again"
-    time[0] += module.AGAIN
-    assert not ground.blocked(64, 0) and ground.piece(1, 0) == bytes(PIECE**2)
+    time[0] += module.FAILED_AGAIN_S
+    assert not ground.blocked(64, 0) and ground.piece(1, 0) == bytes(PIECE_SIDE**2)

@@ -10,7 +10,7 @@ from itsdangerous import URLSafeTimedSerializer
 import flatlands
 from flatlands.server import settings
 from flatlands.server.game import games
-from flatlands.server.game.cells import COUNT_EVERY
+from flatlands.server.game.cells import COUNT_TILES_EVERY_MS
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
@@ -202,7 +202,7 @@ def test_the_example_of_ground_that_players_change_works(tmp_path):
     harness.run(1000)
     client.walk(0, 0)
     client.send(35, "build", [3])
-    harness.run(2 * COUNT_EVERY)
+    harness.run(2 * COUNT_TILES_EVERY_MS)
     game = harness.node.game
     assert game.walls.counts() == {3: 1} and game.worn.counts()[1] >= 3
     assert client.model.errors == []

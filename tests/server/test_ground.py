@@ -5,7 +5,13 @@ from itertools import pairwise
 import pytest
 
 from flatlands.server.game.actions import action, number
-from flatlands.server.game.cells import COUNT_EVERY, FADE_EVERY, SWEEP_EVERY, Cells, writer_of
+from flatlands.server.game.cells import (
+    COUNT_TILES_EVERY_MS,
+    FADE_EVERY_MS,
+    SWEEP_EVERY_MS,
+    Cells,
+    writer_of,
+)
 from flatlands.server.game.game import Game
 from flatlands.server.game.me import Me
 from flatlands.server.messages.protocol import Refused
@@ -184,7 +190,7 @@ def dig(harness, client, column, value=1):
     """Write on a tile as a player; return the codes of the errors that its page got."""
     before = len(client.model.errors)
     client.send(35, "dig", [column, value])
-    harness.run(2 * COUNT_EVERY)
+    harness.run(2 * COUNT_TILES_EVERY_MS)
     return client.model.errors[before:]
 
 
@@ -204,7 +210,7 @@ def test_the_tiles_of_one_person_and_of_all_people_are_limited():
     assert dig(harness, b, 5) == [] == dig(harness, b, 6) and dig(harness, b, 7) == ["full"]
     game = a.host.node.game
     game.plots[[(n, 9) for n in range(2)]] = 3
-    harness.run(2 * COUNT_EVERY)
+    harness.run(2 * COUNT_TILES_EVERY_MS)
     assert sum(game.plots.counts().values()) == 8
     with pytest.raises(Refused, match="no room left"):
         game.plots[9, 9] = 3
@@ -213,7 +219,7 @@ def test_the_tiles_of_one_person_and_of_all_people_are_limited():
     assert values(harness, "plots", (0, 9)) == {4}, "that tile has a value already"
     assert dig(harness, b, 6, 0) == []
     game.plots[9, 9] = 3
-    harness.run(2 * COUNT_EVERY)
+    harness.run(2 * COUNT_TILES_EVERY_MS)
     assert len([value for value in in_store(harness, queue("plots")).values() if value]) == 8
 
 
@@ -228,7 +234,7 @@ def test_nobody_gets_beyond_a_limit_by_writing_on_many_tiles_at_once():
     ):
         with pytest.raises(Refused, match=said):
             plots.write(tiles, 1, *([who] if who else []))
-    harness.run(2 * COUNT_EVERY)
+    harness.run(2 * COUNT_TILES_EVERY_MS)
     assert len(in_store(harness, queue("plots"))) == 3
 
 
@@ -239,7 +245,7 @@ def test_the_limit_of_a_person_at_one_node_is_exact_however_fast_it_writes(pause
     for column in range(9):
         a.send(35, "dig", [column % 5, 1])
         harness.run(pause)
-    harness.run(2 * COUNT_EVERY)
+    harness.run(2 * COUNT_TILES_EVERY_MS)
     assert len(in_store(harness, queue("plots"))) == 3 and "full" in a.model.errors
     a.model.errors.clear()
     assert dig(harness, a, 0, 2) == ["full"], "the node does not know whose it is"
@@ -299,13 +305,13 @@ def test_an_old_value_is_forgotten_on_screens_and_in_the_store():
     steps[[(1, 1), (2, 1)]] = 5
     harness.run(40_000)
     steps[2, 1] = 6
-    harness.run(20_000 + FADE_EVERY)
+    harness.run(20_000 + FADE_EVERY_MS)
     assert values(harness, "steps", (1, 1)) == {0} and values(harness, "steps", (2, 1)) == {6}
-    harness.run(SWEEP_EVERY)
+    harness.run(SWEEP_EVERY_MS)
     assert in_store(harness, queue("steps")) == {(2, 1): 6}
-    harness.run(COUNT_EVERY)
+    harness.run(COUNT_TILES_EVERY_MS)
     assert steps.counts() == {6: 1}
-    harness.run(60_000 + FADE_EVERY + SWEEP_EVERY)
+    harness.run(60_000 + FADE_EVERY_MS + SWEEP_EVERY_MS)
     assert in_store(harness, queue("steps")) == {} and values(harness, "steps", (2, 1)) == {0}
 
 
@@ -323,7 +329,7 @@ def test_a_renewed_value_is_not_forgotten_and_stays_its_writers():
         assert values(harness, "steps", tile) == {found}
     owner = writer_of("", a.id).hex()
     assert a.host.node.play.undo(None, Rect(0, 0, 0, 0)) == {owner: 1}
-    harness.run(30_000 + FADE_EVERY)
+    harness.run(30_000 + FADE_EVERY_MS)
     assert values(harness, "steps", (1, 1)) == {0}
 
 
@@ -347,12 +353,12 @@ def test_all_rows_that_are_due_are_swept_a_few_at_a_time_even_where_nobody_is():
     harness.run(59_000)
     assert len(in_store(harness, queue("steps"))) == 50
     sizes = [50]
-    for _ in range(2 * SWEEP_EVERY // 10):
+    for _ in range(2 * SWEEP_EVERY_MS // 10):
         harness.run(10)
         sizes.append(len(in_store(harness, queue("steps"))))
     assert sizes[-1] == 0 and not store_of(harness).count(queue("steps"))
     assert max(before - after for before, after in pairwise(sizes)) == 20
-    harness.run(COUNT_EVERY)
+    harness.run(COUNT_TILES_EVERY_MS)
     assert steps.counts() == {}
 
 

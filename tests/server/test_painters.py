@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from flatlands.server.game.cells import KEEP_EVERY, Cells
+from flatlands.server.game.cells import KEEP_EVERY_MS, Cells
 from flatlands.server.game.game import Game
 from tests.server.test_cells import in_store, world
 
@@ -32,7 +32,7 @@ def painted(client):
 
 
 @pytest.mark.parametrize("how", [True, "write-through"], ids=["behind", "through"])
-@pytest.mark.parametrize("after", range(0, KEEP_EVERY, KEEP_EVERY // 5))
+@pytest.mark.parametrize("after", range(0, KEEP_EVERY_MS, KEEP_EVERY_MS // 5))
 def test_what_others_were_shown_is_kept_when_the_node_of_all_painters_dies(how, after):
     harness, painter, watcher = world(play=painting(how))
     watcher.send(5, 96, 64)

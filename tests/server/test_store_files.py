@@ -4,7 +4,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from flatlands.server.game.cells import QUEUE
+from flatlands.server.game.cells import TILES_QUEUE
 from flatlands.server.game.games import DEFAULT
 from flatlands.server.storage.lease import LEASE_QUEUE
 from flatlands.stores.base import NEVER_DUE_MS, Item
@@ -47,7 +47,7 @@ def test_a_game_does_not_begin_anew_beside_what_it_kept_in_the_file_of_all_games
         assert own.exists()
     for path in tmp_path.glob("paint.db*"):
         path.unlink()
-    keeps(shared, f"{QUEUE} paint.floor 2013-16")
+    keeps(shared, f"{TILES_QUEUE} paint.floor 2013-16")
     asked = "-m", "server", "--port", "0", "--game", "paint"
     ended = python(*asked, env=here)
     assert ended.returncode == 1 and not own.exists()

@@ -32,15 +32,15 @@ Slot: TypeAlias = int | str
 #: `at` is the number of the bit.
 Plan: TypeAlias = "Slot | tuple[int, int, Plan, Plan]"
 
-#: Seconds after a change of the plan until its effect can be judged.
-SETTLED_AFTER: Final = 6.0
+#: How long after a change of the plan its effect on workers can be judged.
+WORKERS_SETTLED_S: Final = 6.0
 
 #: Two districts become one if their workers together are less busy than this.
-QUIET: Final = 0.5
+QUIET_CORES: Final = 0.5
 
 #: If no worker is free to relieve a busy one, two others become one if together they are less busy
 #: than this share of the busy one.
-QUIETER: Final = 0.5
+QUIETER_SHARE: Final = 0.5
 
 #: A line leaves at least this share of the players on either side.
 LEAST_SHARE: Final = 0.3
@@ -118,9 +118,9 @@ def slots(plan: Plan) -> list[Slot]:
 
 class Districts:
     """The plan, which follows how busy the workers are. It begins as `plan`; `settles` is like
-    SETTLED_AFTER."""
+    WORKERS_SETTLED_S."""
 
-    def __init__(self, plan: Plan = 0, settles: float = SETTLED_AFTER) -> None:
+    def __init__(self, plan: Plan = 0, settles: float = WORKERS_SETTLED_S) -> None:
         self.plan: Plan = plan
         self._settles = settles
         self._settled = 0.0
@@ -137,7 +137,7 @@ class Districts:
             if load.busy > 1 and slot in slots(before):
                 self._relieve(slot, load, loads)
         if self.plan == before:
-            self._unite(loads, QUIET)
+            self._unite(loads, QUIET_CORES)
         if self.plan != before:
             self._settled = now + self._settles
 
@@ -154,7 +154,7 @@ class Districts:
         """Divide the district of a busy worker, if another worker is free or can be made free."""
         free = self._free(loads)
         if not free:
-            self._unite(loads, min(load.busy * QUIETER, 1.0))
+            self._unite(loads, min(load.busy * QUIETER_SHARE, 1.0))
             free = self._free(loads)
         if free and slot in slots(self.plan):
             bits = [at for axis, at, _, _ in _lines(self.plan) if axis == PLAYERS]

@@ -18,10 +18,10 @@ from flatlands.world.grid import Square
 
 #: The squares around a player. The player stays while one of them is still served here, so that a
 #: player that walks back and forth across a line is not moved back and forth.
-BESIDE: Final = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
+SQUARES_AROUND: Final = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
 
 #: The most turns in which all players are looked at.
-TURNS: Final = 60
+PLACE_TURNS: Final = 60
 
 
 class Placement:
@@ -44,8 +44,8 @@ class Placement:
         if (plan, takes) != (self.plan, self.takes):
             self.plan, self.takes = plan, takes
             residents = list(self._residents.by_id.values())
-            at_once = len(residents) // TURNS + 1
-            self._loop.in_turns(residents, at_once, self._within // TURNS, self.place)
+            at_once = len(residents) // PLACE_TURNS + 1
+            self._loop.in_turns(residents, at_once, self._within // PLACE_TURNS, self.place)
 
     def elsewhere(self, square: Square, id: int) -> Any:
         """Return the other slot that serves a player in a square and takes it, or None."""
@@ -71,7 +71,10 @@ class Placement:
         """Move a player that has a screen, if it has walked well into another district. This should
         be called every few seconds."""
         column, row = resident.square
-        if all(self.elsewhere((column + c, row + r), resident.id) is not None for c, r in BESIDE):
+        if all(
+            self.elsewhere((column + c, row + r), resident.id) is not None
+            for c, r in SQUARES_AROUND
+        ):
             self.place(resident)
 
     def move(self, resident: Resident, to: Any) -> None:

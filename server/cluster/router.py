@@ -25,23 +25,27 @@ from flatlands.server.squares.peers import Peers
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.lease import Lease, StatelessHolder
 
-#: The ms between two looks at how busy the machines are, after each of which all are told the plan;
-#: the ms for which a plan holds if nobody repeats it; and the ms after which a machine that is
-#: silent, or has stopped, loses its district.
-EVERY: Final = 1000
-HOLDS: Final = 10_000
-GONE_AFTER: Final = 10_000
+#: Time between two looks at how busy the machines are, after each of which all are told the plan.
+PLAN_EVERY_MS: Final = 1000
 
-#: ms within which all clients are asked to go where a new plan wants them, and seconds after a
-#: change of the plan until its effect can be judged.
-FOLLOWED_WITHIN: Final = 10_000
-SETTLED_AFTER: Final = 20.0
+#: How long a plan holds if nobody repeats it.
+PLAN_HOLDS_MS: Final = 10_000
 
-#: The ms after which a client that was asked to go elsewhere, and has not gone, is asked again, and
-#: for which a player that came from another node is not asked. So no player is sent more often than
+#: A machine that has been silent, or stopped, for so long loses its district.
+MACHINE_GONE_MS: Final = 10_000
+
+#: All clients are asked within this time to go where a new plan wants them.
+PLAN_FOLLOWED_MS: Final = 10_000
+
+#: How long after a change of the plan its effect on machines can be judged.
+MACHINES_SETTLED_S: Final = 20.0
+
+#: A client that was asked to go elsewhere, and has not gone, is asked again after this.
+ASKED_AGAIN_MS: Final = 60_000
+
+#: How long a player that came from another node is not asked. So no player is sent more often than
 #: three times a minute, even if nodes disagree.
-ASKED_AGAIN: Final = 60_000
-RESTS: Final = 20_000
+RESTS_MS: Final = 20_000
 
 
 class Router(Placement, StatelessHolder):
@@ -53,7 +57,7 @@ class Router(Placement, StatelessHolder):
     def __init__(
         self, address: str, bus: Bus, residents: Residents, peers: Peers, store_client: StoreClient
     ) -> None:
-        Placement.__init__(self, address, FOLLOWED_WITHIN, residents, bus.loop)
+        Placement.__init__(self, address, PLAN_FOLLOWED_MS, residents, bus.loop)
         StatelessHolder.__init__(self, self._may_hold)
         self._bus = bus
         self._peers = peers
@@ -65,7 +69,7 @@ class Router(Placement, StatelessHolder):
         self._teller = 0, 0
         self._told_at = 0
         #: The plan as this node makes it, while it does.
-        self._districts = Districts("", SETTLED_AFTER)
+        self._districts = Districts("", MACHINES_SETTLED_S)
         #: Machines -> when each was last alive.
         self._alive_at: dict[Any, int] = {}
         #: Players that are not asked to go elsewhere for a while -> the address to which they were
@@ -77,7 +81,7 @@ class Router(Placement, StatelessHolder):
     def start(self) -> None:
         """Begin to follow the plan, if there is an address, and to make it, if there is a store."""
         if self.here:
-            self._loop.every(EVERY, self._look)
+            self._loop.every(PLAN_EVERY_MS, self._look)
             if self._keeps:
                 self._lease.start()
 
@@ -98,13 +102,13 @@ class Router(Placement, StatelessHolder):
         plan = self.plan
         if plan is None:
             plan = max(loads, key=lambda at: loads[at].busy, default=self.here)
-        self._districts = Districts(plan, SETTLED_AFTER)
+        self._districts = Districts(plan, MACHINES_SETTLED_S)
         self._alive_at = dict.fromkeys(slots(self._districts.plan), self._loop.now())
 
     def _look(self) -> None:
         """Find out which machines there are and which take players, and make the plan if this node
         has its lease."""
-        holds = self._loop.now() - self._told_at <= HOLDS
+        holds = self._loop.now() - self._told_at <= PLAN_HOLDS_MS
         takes = frozenset(machine[0] for machine in self._machines())
         self.learn(self.plan if holds else None, takes)
         known = (peer.load for peer in self._peers.peers.values() if peer.state != STARTING)
@@ -117,7 +121,9 @@ class Router(Placement, StatelessHolder):
         """Let the plan follow how busy the machines are, and tell it to all nodes."""
         now, loads, districts = self._loop.now(), self._loads(), self._districts
         self._alive_at.update(dict.fromkeys(loads, now))
-        for gone in [at for at in slots(districts.plan) if now - self._alive_at[at] > GONE_AFTER]:
+        for gone in [
+            at for at in slots(districts.plan) if now - self._alive_at[at] > MACHINE_GONE_MS
+        ]:
             districts.part_with(gone, loads)
         districts.follow(loads, now / 1000)
         plan = districts.plan if isinstance(districts.plan, tuple) else [districts.plan]
@@ -173,7 +179,7 @@ class Router(Placement, StatelessHolder):
         screen.renew_token()
         screen.answer(moved(to))
         self._loop.stats["asked_to_move"] += 1
-        self._note(resident.id, to, ASKED_AGAIN)
+        self._note(resident.id, to, ASKED_AGAIN_MS)
         return True
 
     def _note(self, id: int, to: str, ms: int) -> None:
@@ -183,7 +189,7 @@ class Router(Placement, StatelessHolder):
     def came(self, id: int) -> None:
         """Note that a player has come from another node."""
         if self.here:
-            self._note(id, "", RESTS)
+            self._note(id, "", RESTS_MS)
 
     def was_sent(self, id: int, node: int) -> bool:
         """Return whether a player's client was asked to go to the machine of `node`, which now asks

@@ -15,13 +15,21 @@ from flatlands.server.squares.peers import Peers, silent
 from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import NEVER_DUE_MS, Item, Store
 
-#: The name of the queue in the store begins with QUEUE, and those of the game and of the ground
-#: follow: nodes of other games do not count. It has one item, which is a group, with MOST ids
-#: at most.
-QUEUE, ITEM, MOST = "alive", "last", 32
+#: The name of the queue in the store begins with this, and those of the game and of the ground
+#: follow: nodes of other games do not count.
+ALIVE_QUEUE = "alive"
 
-#: ms between two looks; and ms for which a node that was seen once counts.
-EVERY, COUNTS_FOR = 5000, 15_000
+#: The only item of the queue, which is a group.
+LAST_ITEM = "last"
+
+#: The most ids of nodes in the item.
+IDS_MOST = 32
+
+#: Time between two looks.
+ALIVE_EVERY_MS = 5000
+
+#: How long a node that was seen once counts.
+COUNTS_FOR_MS = 15_000
 
 
 class SplitBrainDetector:
@@ -32,7 +40,7 @@ class SplitBrainDetector:
     def __init__(
         self, node: int, game: str, ground: str, store_client: StoreClient, loop: Loop, peers: Peers
     ) -> None:
-        self._queue = f"{QUEUE} {game} {ground}"
+        self._queue = f"{ALIVE_QUEUE} {game} {ground}"
         self._id = node
         self._store_client = store_client
         self._loop = loop
@@ -41,7 +49,7 @@ class SplitBrainDetector:
         self._put_at: int | None = None
         #: The ids that no heartbeat has told of -> when each was first and last seen.
         self._seen: dict[int, tuple[int, int]] = {}
-        loop.every(EVERY, self._turn, 0)
+        loop.every(ALIVE_EVERY_MS, self._turn, 0)
 
     def _turn(self) -> None:
         now, peers = self._loop.now(), self._peers
@@ -51,7 +59,7 @@ class SplitBrainDetector:
         self._seen = {
             id: (first, last)
             for id, (first, last) in self._seen.items()
-            if now - last < COUNTS_FOR and not peers.knows(id)
+            if now - last < COUNTS_FOR_MS and not peers.knows(id)
         }
         # The heartbeat of a node that has just started may be still to come.
         peers.tell_apart(
@@ -66,16 +74,16 @@ class SplitBrainDetector:
             nonlocal ids
             ids = [] if item is None else msgpack.unpackb(item.body)
             others = [id for id in ids if id != self._id]
-            return Item(ITEM, NEVER_DUE_MS, ITEM, msgpack.packb([self._id, *others][:MOST]))
+            return Item(LAST_ITEM, NEVER_DUE_MS, LAST_ITEM, msgpack.packb([self._id, *others][:IDS_MOST]))
 
-        store.change(self._queue, ITEM, add)
+        store.change(self._queue, LAST_ITEM, add)
         return ids[: ids.index(self._id)] if self._id in ids else ids
 
     def _wrote(self, ids: list[int]) -> None:
         now, before = self._loop.now(), self._put_at
         self._put_at = now
         # What was put there since this node did is new, if that is not long ago.
-        if before is not None and now - before < 2 * EVERY:
+        if before is not None and now - before < 2 * ALIVE_EVERY_MS:
             for id in ids:
                 first, _ = self._seen.get(id, (now, now))
                 self._seen[id] = first, now

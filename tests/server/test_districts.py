@@ -8,7 +8,7 @@ from flatlands.server.cluster.districts import (
     COLUMNS,
     PLAYERS,
     ROWS,
-    SETTLED_AFTER,
+    WORKERS_SETTLED_S,
     Districts,
     Line,
     WorkerLoad,
@@ -74,9 +74,9 @@ def test_a_change_is_judged_only_when_the_players_have_moved():
     districts = Districts()
     busy = {0: WorkerLoad(3.0, Line(ROWS, 7)), 1: WorkerLoad(0.2), 2: WorkerLoad(0.1)}
     districts.follow(busy, 0.0)
-    districts.follow(busy, SETTLED_AFTER - 1)
+    districts.follow(busy, WORKERS_SETTLED_S - 1)
     assert slots(districts.plan) == [0, 2]
-    districts.follow(busy, SETTLED_AFTER)
+    districts.follow(busy, WORKERS_SETTLED_S)
     assert sorted(slots(districts.plan)) == [0, 1, 2]
 
 
@@ -88,7 +88,7 @@ def test_a_crowd_in_one_square_is_spread_evenly_over_all_workers():
         for id in crowd:
             number[owner(districts.plan, (0, 0), id)] += 1
         loads = {slot: WorkerLoad(some / 400) for slot, some in number.items()}
-        districts.follow(loads, step * SETTLED_AFTER)
+        districts.follow(loads, step * WORKERS_SETTLED_S)
     assert all(some == 500 for some in number.values())
 
 
@@ -141,7 +141,7 @@ LOADS = st.dictionaries(
 def test_each_player_always_has_one_worker_and_each_worker_one_district(all_loads, square, id):
     districts = Districts()
     for step, loads in enumerate(all_loads):
-        districts.follow(loads, step * SETTLED_AFTER)
+        districts.follow(loads, step * WORKERS_SETTLED_S)
         some = slots(districts.plan)
         assert len(set(some)) == len(some)
         assert owner(districts.plan, square, id) in some

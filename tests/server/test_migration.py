@@ -436,7 +436,7 @@ def test_no_player_is_passed_on_while_something_of_it_is_under_way(machine):
 
 
 def test_a_new_plan_is_followed_in_turns_within_three_seconds(machine, monkeypatch):
-    monkeypatch.setattr(placement, "TURNS", 3)
+    monkeypatch.setattr(placement, "PLACE_TURNS", 3)
     clients = settled(machine, *[(-1, 0)] * 5)
     passed = []
     machine.tell(1)
@@ -449,7 +449,7 @@ def test_a_new_plan_is_followed_in_turns_within_three_seconds(machine, monkeypat
 
 
 def test_a_plan_that_changes_each_second_is_followed_as_soon(machine, monkeypatch):
-    monkeypatch.setattr(placement, "TURNS", 3)
+    monkeypatch.setattr(placement, "PLACE_TURNS", 3)
     *_, last = settled(machine, (-3, 0), (-3, 0), (-1, 0))
     for row in range(3):
         machine.tell((COLUMNS, -2, 0, (ROWS, 50 + row, 1, 0)))

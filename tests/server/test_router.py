@@ -7,7 +7,13 @@ import pytest
 
 from flatlands.server.clients.session import ANSWERED_WITHIN
 from flatlands.server.cluster.districts import COLUMNS, Line
-from flatlands.server.cluster.router import ASKED_AGAIN, FOLLOWED_WITHIN, GONE_AFTER, HOLDS, RESTS
+from flatlands.server.cluster.router import (
+    ASKED_AGAIN_MS,
+    MACHINE_GONE_MS,
+    PLAN_FOLLOWED_MS,
+    PLAN_HOLDS_MS,
+    RESTS_MS,
+)
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
@@ -162,7 +168,7 @@ def test_a_machine_that_is_gone_has_no_district_any_more():
     machines = world(A, B)
     halved(machines)
     machines.kill(machines.hosts[1])
-    machines.run(GONE_AFTER - 2000)
+    machines.run(MACHINE_GONE_MS - 2000)
     assert told(machines) == {HALVES}
     machines.run(8000)
     assert told(machines) == {A}
@@ -176,7 +182,7 @@ def test_a_machine_that_is_gone_is_replaced_by_one_that_is_free():
     [host] = [host for host in machines.hosts if host.node.router.here == gone]
     loaded(machines.hosts[0], 0.6)
     machines.stop(host)
-    machines.run(GONE_AFTER + 6000)
+    machines.run(MACHINE_GONE_MS + 6000)
     [free] = {B, C} - {gone}
     assert told(machines) == {(COLUMNS, 0, A, free)}
 
@@ -196,7 +202,7 @@ def test_a_plan_that_nobody_repeats_moves_nobody():
     halved(machines)
     for host in machines.hosts:
         host.node.store_client.store.away = True
-    machines.run(HOLDS + 4000)
+    machines.run(PLAN_HOLDS_MS + 4000)
     assert told(machines) == {None}
     client = stand(machines, "W", EAST)
     machines.run(5000)
@@ -343,10 +349,10 @@ def test_a_player_that_cannot_be_asked_when_the_plan_changes_is_asked_later():
     machines.run(5000)
     client.send(15, 0, -5, -5, 5, 5)
     halved(machines)
-    machines.run(2 * FOLLOWED_WITHIN)
+    machines.run(2 * PLAN_FOLLOWED_MS)
     assert asked(client) == []
     client.send(15, None, 0, 0, 0, 0)
-    machines.run(ANSWERED_WITHIN + FOLLOWED_WITHIN + 1)
+    machines.run(ANSWERED_WITHIN + PLAN_FOLLOWED_MS + 1)
     assert asked(client) == [B]
 
 
@@ -360,7 +366,7 @@ def test_players_go_to_a_machine_as_soon_as_it_takes_players_again(machines):
     # A line through the first machine's district does not count it even now.
     assert not west.node.router.belongs(west.node.residents.by_id[client.id])
     east.thaw()
-    machines.run(FOLLOWED_WITHIN)
+    machines.run(PLAN_FOLLOWED_MS)
     assert asked(client) == [B]
 
 
@@ -370,7 +376,7 @@ def test_nobody_is_asked_again_for_a_minute(machines):
         machines.run(10_000)
         look(machines)
     assert asked(client) == [B] and whose(machines, client) is machines.hosts[0]
-    machines.run(ASKED_AGAIN - 50_000)
+    machines.run(ASKED_AGAIN_MS - 50_000)
     look(machines)
     assert asked(client) == [B, B]
 
@@ -391,7 +397,7 @@ def test_two_machines_that_disagree_send_nobody_to_and_fro():
             client = follow(machines, client, address)
             moves += 1
         machines.run(2000)
-    assert 2 <= moves <= 2 * 60_000 // RESTS
+    assert 2 <= moves <= 2 * 60_000 // RESTS_MS
 
 
 def test_a_machine_without_an_address_is_left_alone():
@@ -512,7 +518,7 @@ def test_a_machine_that_is_drained_gets_nobody_and_sends_its_players_elsewhere(m
     assert whose(machines, there) is west and asked(there) == []
     # Pages that were loaded there may connect to the others.
     assert west.node.router.takes == {A} and west.node.router.addresses == {A, B}
-    machines.run(GONE_AFTER)
+    machines.run(MACHINE_GONE_MS)
     assert told(machines) == {A}
 
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from flatlands.games.paint.game import Game as Paint
-from flatlands.server.cluster.split_brain import COUNTS_FOR, EVERY
+from flatlands.server.cluster.split_brain import ALIVE_EVERY_MS, COUNTS_FOR_MS
 from flatlands.server.squares.peers import APART, DEAD_AFTER
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
@@ -16,7 +16,7 @@ def sharing(nodes):
     """Return a harness whose nodes have shared a store for a while."""
     clock = Clock()
     harness = Harness(nodes=nodes, clock=clock, stores=shared_stores(clock))
-    harness.run(4 * EVERY)
+    harness.run(4 * ALIVE_EVERY_MS)
     return harness
 
 
@@ -37,7 +37,7 @@ def test_servers_that_share_a_store_and_hear_different_brokers_say_so(caplog):
     assert apart(two) == [False, False]
     cut(two, two.hosts[1])
     # Until they say so, each believes that the other one is dead.
-    two.run(10_000 + DEAD_AFTER + 2 * EVERY)
+    two.run(10_000 + DEAD_AFTER + 2 * ALIVE_EVERY_MS)
     assert apart(two) == [True, True] and client.model.linked is False
     told = [r.message for r in caplog.records if r.levelno == logging.WARNING]
     assert told.count(APART) == 2
@@ -46,7 +46,7 @@ def test_servers_that_share_a_store_and_hear_different_brokers_say_so(caplog):
     two.run(30_000)
     assert apart(two) == [True, True]
     two.stop(two.hosts[1])
-    two.run(COUNTS_FOR + EVERY)
+    two.run(COUNTS_FOR_MS + ALIVE_EVERY_MS)
     assert apart(two) == [False] and client.model.linked is True
 
 
@@ -57,12 +57,12 @@ def test_a_server_that_dies_stands_still_or_hears_nothing_splits_nothing(caplog)
     second.freeze()
     three.run(60_000)
     second.thaw()
-    three.run(4 * EVERY)
+    three.run(4 * ALIVE_EVERY_MS)
     second.broker.fail()
     three.run(60_000)
     second.broker.restore(second.node)
     three.host()
-    three.run(4 * EVERY)
+    three.run(4 * ALIVE_EVERY_MS)
     assert APART not in caplog.text and apart(three) == [False, False, False]
 
 
@@ -70,11 +70,11 @@ def test_a_server_that_was_seen_before_the_store_failed_splits_nothing(caplog):
     two = sharing(2)
     first, second = two.hosts
     store, first.node.store_client.store = first.node.store_client.store, Broken()
-    two.run(EVERY)
+    two.run(ALIVE_EVERY_MS)
     two.kill(second)
     two.run(60_000)
     first.node.store_client.store = store
-    two.run(4 * EVERY)
+    two.run(4 * ALIVE_EVERY_MS)
     assert APART not in caplog.text and apart(two) == [False]
 
 

@@ -13,14 +13,18 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.squares.peers import NodeLoad
 from flatlands.server.web.metrics import memory
 
-#: What a process can bear: this share of a core; this many pairs of a player and somebody that it
-#: sees, in case they all begin to walk; and this share of the players that it accepts.
-CORE: Final = 0.6
-PAIRS: Final = 500_000
-SEATS: Final = 0.9
+#: The share of a core that a process can bear.
+CORE_SHARE: Final = 0.6
+
+#: The pairs of a player and somebody that it sees that a process can bear, in case all of them
+#: begin to walk.
+PAIRS_MOST: Final = 500_000
+
+#: The share of the players that it accepts that a process can bear.
+SEATS_SHARE: Final = 0.9
 
 #: The weight of the last second in the mean of the CPU time, so that short bursts move nobody.
-SMOOTH: Final = 0.4
+SMOOTH_SHARE: Final = 0.4
 
 
 class Burden:
@@ -41,9 +45,9 @@ class Burden:
         (used, then), now = self._measured, time.monotonic()
         if now - then > 0.5:
             self._measured = time.process_time(), now
-            self._cpu += ((self._measured[0] - used) / (now - then) - self._cpu) * SMOOTH
+            self._cpu += ((self._measured[0] - used) / (now - then) - self._cpu) * SMOOTH_SHARE
         seats = self._node.hub.screens_holding / self._capacity
-        self.busy = max(self._cpu / CORE, self._pairs() / PAIRS, seats / SEATS)
+        self.busy = max(self._cpu / CORE_SHARE, self._pairs() / PAIRS_MOST, seats / SEATS_SHARE)
 
     def _pairs(self) -> int:
         squares = self._node.replicas.squares

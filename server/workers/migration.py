@@ -33,23 +33,25 @@ from flatlands.server.workers.burden import Burden
 
 log = logging.getLogger("flatlands")
 
-#: The ms after which a client that was passed on comes too late: it gives up after 8 s of silence,
+#: A client that was passed on comes too late after this: it gives up after 8 s of silence,
 #: and may be elsewhere. A worker that stood still takes in those that it was sent meanwhile.
-TOO_OLD = 5000
+TOO_OLD_MS = 5000
 
 #: What a client is told, with the close code of a restart, if no worker takes it in.
 NOT_TAKEN = "the server was too slow; reconnect"
 
-#: The ms between two looks at whether the squares of a player that was taken in are known, and the
-#: most ms that the player waits for them.
-LOOK_EVERY, SHOW_WITHIN = 20, 400
+#: Time between two looks at whether the squares of a player that was taken in are known.
+ARRIVING_LOOK_MS = 20
 
-#: ms within which all players are passed to where a new plan wants them.
-FOLLOWED_WITHIN = 3000
+#: How long at most the player waits for its squares.
+SHOW_WITHIN_MS = 400
 
-#: ms after which what was last published of a player is back from the broker, as a rule. The player
-#: is not passed on before, or others would hear of its last steps here after its first ones there.
-HEARD_WITHIN = 60
+#: All players are passed within this time to where a new plan wants them.
+PASSED_WITHIN_MS = 3000
+
+#: What was last published of a player is back from the broker after this, as a rule. The player is
+#: not passed on before, or others would hear of its last steps here after its first ones there.
+HEARD_WITHIN_MS = 60
 
 
 class Migration(Placement):
@@ -67,7 +69,7 @@ class Migration(Placement):
         sessions: Sessions,
         connect: Callable[..., Connection] = Connection,
     ) -> None:
-        super().__init__(slot, FOLLOWED_WITHIN, node.residents, node.loop)
+        super().__init__(slot, PASSED_WITHIN_MS, node.residents, node.loop)
         self._name = slot_name(slot)
         self._passage = passage
         self._node = node
@@ -123,7 +125,7 @@ class Migration(Placement):
         outbox, session = self._node.outbox, resident.screen
         outbox.publish_of(resident.id)
         candidate = session, resident.seq, outbox.numbers.get(resident.square, 0)
-        self._leaving.put(candidate, self._loop.now() + HEARD_WITHIN)
+        self._leaving.put(candidate, self._loop.now() + HEARD_WITHIN_MS)
 
     def _leave(self, candidate: tuple[Session, int, int], _due: int) -> None:
         """Pass a player on, unless it has done something since `move`.
@@ -179,7 +181,7 @@ class Migration(Placement):
     def _take(self, sock: Any, address: str, sent: int, what: Greeting | Traveller) -> None:
         """Take in a client that another worker has sent at the node time `sent`."""
         limited = None
-        if self._loop.now() - sent <= TOO_OLD:
+        if self._loop.now() - sent <= TOO_OLD_MS:
             limited = self._limits.enter(address, lambda: False, self._workers)
         if limited is None:
             # The client comes back by itself, and its player goes on from its token.
@@ -229,7 +231,7 @@ class Migration(Placement):
             return
         now, squares = self._loop.now(), self._node.replicas.squares
         ready = all(squares[square].view.ready for square in resident.held.squares())
-        if ready or now - session.opened > SHOW_WITHIN:
+        if ready or now - session.opened > SHOW_WITHIN_MS:
             session.arrive()
         else:
-            self._arriving.put(session, now + LOOK_EVERY)
+            self._arriving.put(session, now + ARRIVING_LOOK_MS)

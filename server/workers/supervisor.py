@@ -29,30 +29,47 @@ from flatlands.server.runtime.loop import clock_offset
 from flatlands.server.runtime.port import listen
 from flatlands.server.settings import Settings
 from flatlands.server.web.metrics import bury
-from flatlands.server.workers.worker import CLOSE, OPEN, READY, SHUT, read_load
+from flatlands.server.workers.worker import (
+    CLOSE_COMMAND,
+    OPEN_COMMAND,
+    READY_MARK,
+    SHUT_MARK,
+    read_load,
+)
 
 log = logging.getLogger("flatlands")
 
-#: Seconds after which a child that died is started again: twice as many each time, up to the second
-#: number. After a child has served for longer than that, the wait is short again.
-RESTART_AFTER, RESTART_AFTER_MOST = 0.5, 15.0
+#: A child that died is started again after this, and after twice as long each time.
+RESTART_AFTER_S = 0.5
 
-#: Seconds of silence after which a child is killed, and the seconds that it has to start.
-SILENT_MOST, START_WITHIN = 10, 120
+#: The longest wait until a child is started again. After a child has served for longer than that,
+#: the wait is short again.
+RESTART_AFTER_MOST_S = 15.0
 
-#: Seconds after its start within which a new worker must be ready to replace an old one.
-READY_WITHIN = 60
+#: A child that has been silent for so long is killed.
+SILENT_MOST_S = 10
 
-#: Seconds that a child may take to shut its door, and to stop. Together they are less than the 30
-#: after which hosting services kill.
-SHUT_WITHIN, STOP_WITHIN = 2, 25
+#: How long a child has to start.
+START_WITHIN_S = 120
 
-#: Seconds after which a failed replacement is tried again: twice as many each time, up to the
-#: second number.
-REPLACE_AFTER, REPLACE_AFTER_MOST = 15.0, 300.0
+#: How long after its start a new worker must be ready to replace an old one.
+READY_WITHIN_S = 60
 
-#: A worker that has said nothing for this many seconds is sent no players.
-QUIET_MOST = 3
+#: How long a child may take to shut its door.
+SHUT_WITHIN_S = 2
+
+#: How long a child may take to stop. Together with SHUT_WITHIN_S this is less than the 30 s after
+#: which hosting services kill.
+STOP_WITHIN_S = 25
+
+#: A failed replacement is tried again after this, and after twice as long each time.
+REPLACE_AFTER_S = 15.0
+
+#: The longest wait until a replacement is tried again.
+REPLACE_AFTER_MOST_S = 300.0
+
+#: A worker that has said nothing for so long is sent no players.
+QUIET_MOST_S = 3
 
 #: The slot of the forwarder. The slots of the workers are counted from 0.
 FORWARDER = -1
@@ -118,34 +135,34 @@ class Child:
     @property
     def ready(self) -> bool:
         """Whether it is ready for players."""
-        return self.alive and self.said.startswith(READY)
+        return self.alive and self.said.startswith(READY_MARK)
 
     @property
     def takes(self) -> bool:
         """Whether players may be passed to it."""
-        return self.ready and self.silent <= QUIET_MOST
+        return self.ready and self.silent <= QUIET_MOST_S
 
     @property
     def shut(self) -> bool:
         """Whether it lets nobody in any more."""
-        return not self.alive or self.said.startswith(SHUT)
+        return not self.alive or self.said.startswith(SHUT_MARK)
 
     @property
     def hopeless(self) -> bool:
-        """Whether it has ended, or was not ready within READY_WITHIN."""
+        """Whether it has ended, or was not ready within READY_WITHIN_S."""
         if not self.alive:
             return True
         since = self.serves_since
-        return since is not None and not self.ready and time.monotonic() - since > READY_WITHIN
+        return since is not None and not self.ready and time.monotonic() - since > READY_WITHIN_S
 
     def why_not_ready(self) -> str:
         """Return a sentence that says why it is not ready."""
         if not self.alive and not self.killed:
             return f"{self.name} ended with code {self.process.returncode}"
         if self.serves_since is None:
-            return f"{self.name} did not answer within {START_WITHIN} s"
+            return f"{self.name} did not answer within {START_WITHIN_S} s"
         if self.killed:
-            return f"{self.name} was silent for {SILENT_MOST} s"
+            return f"{self.name} was silent for {SILENT_MOST_S} s"
         return f"{self.name} is not ready: {self.said[1:] or 'it has just started'}"
 
     def send(self, command: bytes) -> None:
@@ -159,7 +176,7 @@ class Child:
     def watch(self) -> None:
         """Kill it if it has been silent for too long. It must be called once a second."""
         self.silent += 1
-        most = SILENT_MOST if self.said else START_WITHIN
+        most = SILENT_MOST_S if self.said else START_WITHIN_S
         if self.silent > most and self.alive and not self.killed:
             said = "was silent for" if self.said else "did not answer within"
             log.error("%s %s %s s: killing and restarting it", self.name, said, most)
@@ -167,13 +184,13 @@ class Child:
             self.process.kill()
 
     def stop(self) -> None:
-        """End it with SIGTERM, and after STOP_WITHIN by force; wait for its end."""
+        """End it with SIGTERM, and after STOP_WITHIN_S by force; wait for its end."""
         if self.alive:
             self.process.terminate()
-        with gevent.Timeout(STOP_WITHIN, False):  # type: ignore[arg-type]
+        with gevent.Timeout(STOP_WITHIN_S, False):  # type: ignore[arg-type]
             self.process.wait()
         if self.alive:
-            log.error("%s did not stop within %s s: killing it", self.name, STOP_WITHIN)
+            log.error("%s did not stop within %s s: killing it", self.name, STOP_WITHIN_S)
             self.process.kill()
             self.process.wait()
 
@@ -255,7 +272,7 @@ class Supervisor:
         if self._replacing:
             return
         self._replacing = True
-        pause = REPLACE_AFTER
+        pause = REPLACE_AFTER_S
         try:
             while self._again.is_set() and self._goes_on:
                 self._again.clear()
@@ -267,7 +284,7 @@ class Supervisor:
                     )
                     gevent.wait([self._again, self._stopping], timeout=pause, count=1)
                     self._again.set()
-                    pause = min(pause * 2, REPLACE_AFTER_MOST)
+                    pause = min(pause * 2, REPLACE_AFTER_MOST_S)
         finally:
             self._replacing = False
 
@@ -290,7 +307,7 @@ class Supervisor:
         old = [self._slots[slot] for slot in self._workers]
         for slot, child in zip(self._workers, new, strict=True):
             self._slots[slot] = child
-            child.send(OPEN)
+            child.send(OPEN_COMMAND)
             gevent.spawn(self._look_after, slot, child)
         # All shut their doors before any of them sends players away, so that nobody comes back to
         # an old worker.
@@ -333,10 +350,10 @@ class Supervisor:
         self._wait(lambda: not any(child.starts for child in children))
 
     def _close(self, workers: Sequence[Child]) -> None:
-        """Let workers shut their doors; wait for them, for SHUT_WITHIN at most."""
+        """Let workers shut their doors; wait for them, for SHUT_WITHIN_S at most."""
         for worker in workers:
-            worker.send(CLOSE)
-        until = time.monotonic() + SHUT_WITHIN
+            worker.send(CLOSE_COMMAND)
+        until = time.monotonic() + SHUT_WITHIN_S
         # A worker that has not started has let nobody in.
         while any(not (worker.shut or worker.starts) for worker in workers):
             if time.monotonic() > until:
@@ -427,23 +444,23 @@ class Supervisor:
 
     def _look_after(self, slot: int, child: Child) -> None:
         """Let a child open its door, and start it again whenever it dies, until it is replaced."""
-        pause = RESTART_AFTER
+        pause = RESTART_AFTER_S
         while True:
             self._await_starts([child])
             if not self._fills(slot, child):
                 return
             if slot != FORWARDER:
-                child.send(OPEN)
+                child.send(OPEN_COMMAND)
             code = child.process.wait()
             if not self._fills(slot, child):
                 return
             served = time.monotonic() - (child.serves_since or time.monotonic())
-            if served > RESTART_AFTER_MOST:
-                pause = RESTART_AFTER
+            if served > RESTART_AFTER_MOST_S:
+                pause = RESTART_AFTER_S
             if not child.killed:
                 log.error("%s died (code %s): restarting it", child.name, code)
             self._stopping.wait(pause * (0.5 + random.random() / 2))
-            pause = min(pause * 2, RESTART_AFTER_MOST)
+            pause = min(pause * 2, RESTART_AFTER_MOST_S)
             if not self._fills(slot, child):
                 return
             try:

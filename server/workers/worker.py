@@ -21,14 +21,17 @@ log = logging.getLogger("flatlands")
 
 #: The first character of a worker's line: it is ready for players; it is not; or it is shut, so
 #: that it lets nobody in any more.
-READY, UNREADY, SHUT = "+", "-", "."
+READY_MARK = "+"
+UNREADY_MARK = "-"
+SHUT_MARK = "."
 
 #: The commands: let newcomers in; let nobody in any more. The end of the pipe means that the
 #: supervisor has ended, in whatever way.
-OPEN, CLOSE = b"o", b"c"
+OPEN_COMMAND = b"o"
+CLOSE_COMMAND = b"c"
 
-#: Seconds between two lines.
-REPORT_EVERY = 1
+#: Time between two lines.
+LINE_EVERY_S = 1
 
 
 def pack_load(load: WorkerLoad) -> str:
@@ -87,11 +90,11 @@ class Worker:
     def _keep_reporting(self) -> None:
         while True:
             self._report()
-            gevent.sleep(REPORT_EVERY)
+            gevent.sleep(LINE_EVERY_S)
 
     def _report(self) -> None:
         reasons = self._server.readiness()
-        state = SHUT if self._shut else UNREADY if reasons else READY
+        state = SHUT_MARK if self._shut else UNREADY_MARK if reasons else READY_MARK
         known = self._server.load()
         load = "" if known is None else pack_load(known)
         try:
@@ -107,9 +110,9 @@ class Worker:
             if not command:
                 self._stopping.set()
                 return
-            if command == CLOSE:
+            if command == CLOSE_COMMAND:
                 self._shut = True
                 self._server.shut()
-            elif command == OPEN and not self._shut:
+            elif command == OPEN_COMMAND and not self._shut:
                 self._server.open()
             self._report()

@@ -10,7 +10,7 @@ from typing import Any
 from flatlands.server.cluster.districts import Plan, pack_plan, slot_name
 from flatlands.server.net.frames import parse_close
 from flatlands.server.workers.burden import Burden
-from flatlands.server.workers.migration import HEARD_WITHIN, Migration
+from flatlands.server.workers.migration import HEARD_WITHIN_MS, Migration
 from flatlands.testkit.client import Client
 from flatlands.testkit.connection import FakeConnection
 from flatlands.testkit.host import Host
@@ -97,7 +97,7 @@ class Machine(Harness):
         for passage in list(self.passages.values()):
             if not passage.host.frozen:
                 passage.arrived(message, None)
-        self.run(HEARD_WITHIN)
+        self.run(HEARD_WITHIN_MS)
 
     def taking(self) -> list[int]:
         """Return the slots that take players."""
@@ -108,7 +108,7 @@ class Machine(Harness):
         for host in self.awake():
             for resident in host.node.residents.by_id.values():
                 self.workers[host].relocate(resident)
-        self.run(HEARD_WITHIN)
+        self.run(HEARD_WITHIN_MS)
 
     def arrive(self, lose: int = 0) -> None:
         """Let what is under way arrive; the next `lose` messages are lost with their sockets."""

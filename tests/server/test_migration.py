@@ -14,7 +14,12 @@ from flatlands.server.players.moderation import BY_OWNER, KICK, MARK
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.takeovers import NAMED_EVERY, RELEASED_FOR
 from flatlands.server.squares.outbox import REST_MOST
-from flatlands.server.workers.migration import FOLLOWED_WITHIN, HEARD_WITHIN, NOT_TAKEN, TOO_OLD
+from flatlands.server.workers.migration import (
+    HEARD_WITHIN_MS,
+    NOT_TAKEN,
+    PASSED_WITHIN_MS,
+    TOO_OLD_MS,
+)
 from flatlands.world.grid import Viewport
 from flatlands.world.track import Goal, Heading, Track
 from tests.server.harness import batches, events
@@ -443,7 +448,7 @@ def test_a_new_plan_is_followed_in_turns_within_three_seconds(machine, monkeypat
     for _ in range(3):
         passed.append([clients.index(sock.client) for _, _, sock in machine.under_way])
         machine.arrive()
-        machine.run(FOLLOWED_WITHIN // 3)
+        machine.run(PASSED_WITHIN_MS // 3)
     assert passed == [[0, 1], [2, 3], [4]]
     assert {whose(machine, client) for client in clients} == {machine.hosts[1]}
 
@@ -453,7 +458,7 @@ def test_a_plan_that_changes_each_second_is_followed_as_soon(machine, monkeypatc
     *_, last = settled(machine, (-3, 0), (-3, 0), (-1, 0))
     for row in range(3):
         machine.tell((COLUMNS, -2, 0, (ROWS, 50 + row, 1, 0)))
-        machine.run(FOLLOWED_WITHIN // 3)
+        machine.run(PASSED_WITHIN_MS // 3)
     machine.arrive()
     assert whose(machine, last) is machine.hosts[1]
 
@@ -467,10 +472,10 @@ def test_a_player_that_cannot_be_passed_on_yet_moves_nobody_on_the_line(machine)
     while walker.model.players[walker.id].square[0] < 0:
         machine.run(100)
     walker.walk(0, 0)
-    machine.run(2 * FOLLOWED_WITHIN)
+    machine.run(2 * PASSED_WITHIN_MS)
     assert not machine.under_way and whose(machine, walker) is west
     late.connection.half = False
-    machine.run(FOLLOWED_WITHIN + HEARD_WITHIN)
+    machine.run(PASSED_WITHIN_MS + HEARD_WITHIN_MS)
     machine.arrive()
     assert whose(machine, late) is east and whose(machine, walker) is west
     machine.run(500)
@@ -592,7 +597,7 @@ def test_a_client_whose_new_worker_dies_at_once_comes_back_with_a_newer_incarnat
 def test_a_worker_that_stood_still_takes_in_players_sent_to_it_unless_too_long_ago(machine, late):
     client, _other = pair(machine)
     machine.tell(1)
-    machine.run(TOO_OLD + late)
+    machine.run(TOO_OLD_MS + late)
     machine.clients.remove(client)
     machine.arrive()
     taken = late < 0

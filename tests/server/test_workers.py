@@ -210,7 +210,7 @@ def await_two(supervisor):
 @pytest.mark.parametrize("slot", [0, -1], ids=["worker", "forwarder"])
 def test_a_child_that_stands_still_is_killed_and_started_again(monkeypatch, caplog, slot):
     # The others may be late, but not as long as that.
-    monkeypatch.setattr("flatlands.server.workers.supervisor.SILENT_MOST", 6)
+    monkeypatch.setattr("flatlands.server.workers.supervisor.SILENT_MOST_S", 6)
     with supervised() as supervisor:
         frozen = slots(supervisor)[slot]
         frozen.process.send_signal(signal.SIGSTOP)
@@ -222,7 +222,7 @@ def test_a_child_that_stands_still_is_killed_and_started_again(monkeypatch, capl
 
 
 def test_a_supervisor_that_stood_still_itself_kills_nobody(monkeypatch):
-    monkeypatch.setattr("flatlands.server.workers.supervisor.SILENT_MOST", 5)
+    monkeypatch.setattr("flatlands.server.workers.supervisor.SILENT_MOST_S", 5)
     with supervised("--broker", "null://") as supervisor:
         first = dict(slots(supervisor))
         # It has no turn of its loop, as after SIGSTOP.
@@ -237,7 +237,7 @@ def test_a_slow_start_ends_no_other_child_and_is_tried_again(tmp_path, monkeypat
     slow = program(
         tmp_path / "slow", f'mkdir {been} 2> /dev/null && exec sleep 60; exec {sys.executable} "$@"'
     )
-    monkeypatch.setattr("flatlands.server.workers.supervisor.START_WITHIN", 12)
+    monkeypatch.setattr("flatlands.server.workers.supervisor.START_WITHIN_S", 12)
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", slow)
         with supervised("--broker", "null://") as supervisor:
@@ -253,8 +253,8 @@ def test_workers_that_end_by_themselves_at_the_first_start_end_the_server():
 
 
 def test_deaf_workers_replace_nobody_until_the_broker_is_back(monkeypatch, caplog):
-    monkeypatch.setattr("flatlands.server.workers.supervisor.READY_WITHIN", 3)
-    monkeypatch.setattr("flatlands.server.workers.supervisor.REPLACE_AFTER", 0.5)
+    monkeypatch.setattr("flatlands.server.workers.supervisor.READY_WITHIN_S", 3)
+    monkeypatch.setattr("flatlands.server.workers.supervisor.REPLACE_AFTER_S", 0.5)
     caplog.set_level("INFO")
     with redis_servers.running() as redis:
         with supervised("--broker", f"redis://127.0.0.1:{redis.port}") as supervisor:
@@ -265,7 +265,7 @@ def test_deaf_workers_replace_nobody_until_the_broker_is_back(monkeypatch, caplo
             assert "is not ready: " in caplog.text
             assert slots(supervisor) == first and all(child.alive for child in first.values())
             redis.resume()
-            monkeypatch.setattr("flatlands.server.workers.supervisor.READY_WITHIN", PATIENCE)
+            monkeypatch.setattr("flatlands.server.workers.supervisor.READY_WITHIN_S", PATIENCE)
             until(lambda: "all workers were replaced" in caplog.text)
             replacing.join()
             assert not any(child.alive for child in first.values())

@@ -22,7 +22,7 @@ from flatlands import compiled
 from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.studies.study import Column, Measure, Point, Study
-from flatlands.server.atlas.counts import PATIENCE
+from flatlands.server.atlas.counts import NO_ANSWERS_MS
 from flatlands.server.messages import protocol
 from flatlands.server.net.frames import BINARY
 from flatlands.server.node import Node
@@ -84,7 +84,7 @@ class Viewers:
         for _ in range(20):
             self.node.views._look()
             self.receive()
-            time.sleep(PATIENCE / 10_000)
+            time.sleep(NO_ANSWERS_MS / 10_000)
 
     def close(self) -> None:
         """End the node."""

@@ -9,7 +9,7 @@ were asked for. Without a lease nothing is counted. No player is ever named.
 from collections.abc import Callable
 from typing import Final
 
-from flatlands.server.atlas.dots import SHIFTS, SQUARES, MapPart, Place, dot_at, finest
+from flatlands.server.atlas.dots import SHIFTS, WORLD_SQUARES, MapPart, Place, dot_at, finest
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import DOT_FIELDS, DOTS
@@ -17,18 +17,20 @@ from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.squares.outbox import Outbox
 from flatlands.world.grid import Square
 
-#: ms between two counts, and ms for which a part is counted after it was asked for.
-COUNT_EVERY: Final = 1000
-LEASE: Final = 8000
+#: Time between two counts.
+CENSUS_EVERY_MS: Final = 1000
 
-#: ms within which all who are new to a part get one answer.
-ANSWER_EVERY: Final = 150
+#: How long a part is counted after it was asked for.
+PART_LEASE_MS: Final = 8000
+
+#: All who are new to a part within this time get one answer.
+ANSWER_EVERY_MS: Final = 150
 
 #: Stands for when a part was told of, and in dots of which grain, if it never was.
-NEVER: Final = (0, 1)
+NEVER_TOLD: Final = (0, 1)
 
 #: The most parts that are counted. Those that are asked for beyond that get no answer.
-LEASES_MOST: Final = 16_384
+PARTS_MOST: Final = 16_384
 
 
 class Census:
@@ -61,12 +63,12 @@ class Census:
             # A node that asks for one part after the other makes this one count no more often.
             self._outbox.delivered = {}
             self._look()
-            self._counting.set(now + COUNT_EVERY)
+            self._counting.set(now + CENSUS_EVERY_MS)
         for at in range(0, len(flat), len(MapPart._fields)):
             part = MapPart(*flat[at : at + len(MapPart._fields)])
-            if part in self._leases or len(self._leases) < LEASES_MOST:
-                self._leases[part] = now + LEASE
-                if new and now - self._told.get(part, NEVER)[0] >= ANSWER_EVERY:
+            if part in self._leases or len(self._leases) < PARTS_MOST:
+                self._leases[part] = now + PART_LEASE_MS
+                if new and now - self._told.get(part, NEVER_TOLD)[0] >= ANSWER_EVERY_MS:
                     self._tell(part, {})
 
     def _count(self) -> None:
@@ -80,7 +82,7 @@ class Census:
         for part in self._leases:
             self._tell(part, delivered)
         if self._leases:
-            self._counting.set(now + COUNT_EVERY)
+            self._counting.set(now + CENSUS_EVERY_MS)
 
     def _look(self) -> None:
         """Find out where this node's players are."""
@@ -98,7 +100,7 @@ class Census:
     def _tell(self, part: MapPart, delivered: dict[Square, int]) -> None:
         """Publish how many players are where in a part; `delivered` is how many batches were
         published in each square since the last count."""
-        told = self._told.pop(part, NEVER)
+        told = self._told.pop(part, NEVER_TOLD)
         by_dot = self._by_dot.get(part.grain)
         if by_dot is None:
             by_dot = self._by_dot[part.grain] = {}
@@ -106,12 +108,12 @@ class Census:
                 by_dot.setdefault(dot_at(square, part.grain), []).append(square)
         squares = by_dot.get((part.column, part.row), [])
         # That all have gone is told once. Nodes that do not hear of it forget them a little later.
-        if not squares and told is NEVER:
+        if not squares and told is NEVER_TOLD:
             return
         grain = finest(squares, part, told[1])
         if squares:
             self._told[part] = self._loop.now(), grain
-        self._publish(part, grain, self._joined(squares, grain, part == SQUARES, delivered))
+        self._publish(part, grain, self._joined(squares, grain, part == WORLD_SQUARES, delivered))
 
     def _joined(
         self, squares: list[Square], grain: int, wild: bool, delivered: dict[Square, int]

@@ -6,24 +6,26 @@ It asks all nodes for these parts as long as they are needed. It learns numbers,
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Final, NamedTuple
 
-from flatlands.server.atlas.dots import SHIFTS, TOTALS, WORLD, MapPart, Place
+from flatlands.server.atlas.dots import SHIFTS, WORLD_DOTS, WORLD_TOTALS, MapPart, Place
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import COUNTS, DOT_FIELDS, PARTS, Malformed
 from flatlands.world.grid import Square
 
-#: ms after which a part is asked for again, if no node has asked for it meanwhile; and the same
-#: while nobody has told of it.
-RENEW_EVERY: Final = 3000
-AGAIN_EVERY: Final = 300
+#: A part is asked for again after this, if no node has asked for it meanwhile.
+ASK_EVERY_MS: Final = 3000
 
-#: What a node told of a part is forgotten after this many ms without news of it.
-FORGET_AFTER: Final = 3500
+#: The same for a part of which nobody has told.
+ASK_UNTOLD_EVERY_MS: Final = 300
 
-#: All answers of nodes come within ANSWERED_WITHIN ms; if none has come after PATIENCE ms, nobody
-#: is there.
-ANSWERED_WITHIN: Final = 150
-PATIENCE: Final = 700
+#: What a node told of a part is forgotten after this, without news of it.
+FORGET_AFTER_MS: Final = 3500
+
+#: All answers of nodes come within this time.
+ANSWERS_WITHIN_MS: Final = 150
+
+#: If no answer has come after this, nobody is there.
+NO_ANSWERS_MS: Final = 700
 
 #: Dots of this grain and coarser ones do not show how many batches were published in them.
 NO_BATCHES_FROM: Final = 4
@@ -53,7 +55,7 @@ class TrackedPart:
 
     def __init__(self, now: int) -> None:
         self.since = now
-        self.asked = now - RENEW_EVERY
+        self.asked = now - ASK_EVERY_MS
         self.told: dict[int, NodeDots] = {}
 
     @property
@@ -117,10 +119,10 @@ class Counts:
             known.told = {
                 node: told
                 for node, told in known.told.items()
-                if self._believes(node) and now - told.at < FORGET_AFTER
+                if self._believes(node) and now - told.at < FORGET_AFTER_MS
             }
-        self._ask(False, RENEW_EVERY, now)
-        self._ask(True, AGAIN_EVERY, now)
+        self._ask(False, ASK_EVERY_MS, now)
+        self._ask(True, ASK_UNTOLD_EVERY_MS, now)
 
     def _ask(self, new: bool, every: int, now: int) -> None:
         """Ask for the parts that some node has told of, or for the `new` ones, which none has."""
@@ -142,7 +144,7 @@ class Counts:
         if known is None:
             return False
         waited = self._loop.now() - known.since
-        return waited >= (ANSWERED_WITHIN if known.told else PATIENCE)
+        return waited >= (ANSWERS_WITHIN_MS if known.told else NO_ANSWERS_MS)
 
     def grain(self, part: MapPart) -> int:
         """Return the finest grain in which a part is known."""
@@ -150,7 +152,7 @@ class Counts:
 
     def totals(self) -> tuple[int, int]:
         """Return how many people and how many computer players there are."""
-        dots = [dot for told in self._known[TOTALS].told.values() for dot in told.dots()]
+        dots = [dot for told in self._known[WORLD_TOTALS].told.values() for dot in told.dots()]
         return sum(dot[2] for dot in dots), sum(dot[3] for dot in dots)
 
     def squares(self, part: MapPart) -> set[Square] | None:
@@ -169,10 +171,14 @@ class Counts:
     def dots(self, grain: int, numbers: Mapping[int, int]) -> dict[Place, Dot]:
         """Return all dots of a grain that are known. `numbers` are the nodes' small numbers."""
         found: dict[Place, Dot] = {}
-        coarse = grain >= self.grain(WORLD)
+        coarse = grain >= self.grain(WORLD_DOTS)
         for part, known in self._known.items():
             # Parts may lie in each other, so each dot is taken from one part only.
-            if part == WORLD if coarse else known.grain <= grain <= part.grain and part != TOTALS:
+            if (
+                part == WORLD_DOTS
+                if coarse
+                else known.grain <= grain <= part.grain and part != WORLD_TOTALS
+            ):
                 found.update(_joined(known, grain, numbers))
         return found
 

@@ -28,11 +28,14 @@ class MapPart(NamedTuple):
     most: int
 
 
-#: The whole world: how many are in it; who is where, roughly if there are many; and all squares,
-#: whatever that costs, for programs that look at the world.
-TOTALS: Final = MapPart(WIDEST, 0, 0, 1)
-WORLD: Final = MapPart(WIDEST, 0, 0, DOTS)
-SQUARES: Final = MapPart(WIDEST, 0, 0, CROWD_MOST)
+#: The whole world as one dot: how many are in it.
+WORLD_TOTALS: Final = MapPart(WIDEST, 0, 0, 1)
+
+#: The whole world as dots: who is where, roughly if there are many.
+WORLD_DOTS: Final = MapPart(WIDEST, 0, 0, DOTS)
+
+#: All squares of the world, whatever that costs, for programs that look at the world.
+WORLD_SQUARES: Final = MapPart(WIDEST, 0, 0, CROWD_MOST)
 
 
 def dot_at(square: Square, grain: int) -> Place:
@@ -64,7 +67,7 @@ def parts_around(squares: Rect, grain: int) -> list[MapPart]:
     wide = max(squares.c1 - squares.c0, squares.r1 - squares.r0).bit_length()
     wide = max(wide, grain + 2)
     if wide >= WIDEST:
-        return [WORLD]
+        return [WORLD_DOTS]
     return [MapPart(wide, *dot, DOTS) for dot in dots_within(squares, wide).squares()]
 
 

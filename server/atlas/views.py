@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from flatlands.server.atlas.counts import Counts
-from flatlands.server.atlas.dots import TOTALS, WORLD, MapPart, parts_around, patches_within
+from flatlands.server.atlas.dots import (
+    WORLD_DOTS,
+    WORLD_TOTALS,
+    MapPart,
+    parts_around,
+    patches_within,
+)
 from flatlands.server.atlas.layers import DotLayer
 from flatlands.server.messages import protocol
 from flatlands.server.messages.channels import Bus
@@ -16,21 +22,23 @@ from flatlands.server.messages.protocol import GRAIN_MOST
 from flatlands.server.net.frames import frame
 from flatlands.world.grid import Rect
 
-#: ms between two messages to a client, and between two looks at whether a first picture is ready.
-SHOW_EVERY: Final = 1000
-LOOK_EVERY: Final = 50
+#: Time between two messages to a client.
+SHOW_EVERY_MS: Final = 1000
+
+#: Time between two looks at whether a first picture is ready.
+FIRST_LOOK_MS: Final = 50
 
 #: The most dots that a client is shown, which bounds what it is sent. Finer ones are tried again
-#: every TRY_FINER seconds, and shown if they are no more than FINER.
+#: every TRY_FINER_S, and shown if they are no more than FINER_DOTS_MOST.
 DOTS_MOST: Final = 180
-FINER: Final = 140
-TRY_FINER: Final = 5
+FINER_DOTS_MOST: Final = 140
+TRY_FINER_S: Final = 5
 
 #: The most different views. Whoever asks for one more sees the whole world.
 VIEWS_MOST: Final = 256
 
-#: The totals are shown when they have changed, and every ALIVE_EVERY seconds as a sign of life.
-ALIVE_EVERY: Final = 5
+#: The totals are shown when they have changed, and every ALIVE_EVERY_S as a sign of life.
+ALIVE_EVERY_S: Final = 5
 
 EVERYWHERE: Final = Rect(-(2**31), -(2**31), 2**31, 2**31)
 
@@ -115,7 +123,7 @@ class Views:
         if not self._running:
             self._running = True
             # Between two counts of the nodes, if this is the first request for them.
-            self._showing.set(now + SHOW_EVERY * 3 // 2)
+            self._showing.set(now + SHOW_EVERY_MS * 3 // 2)
         view = self._views.setdefault(asked, View(asked))
         view.viewers.add(viewer)
         view.behind.add(viewer)
@@ -137,10 +145,10 @@ class Views:
     def _parts(self, asked: Asked) -> list[MapPart]:
         """Return the parts that show what a client asks to see, as far as that is known now."""
         if asked.squares is None:
-            return [TOTALS]
-        if self._counts.grain(WORLD) <= asked.grain:
-            return [TOTALS, WORLD]
-        return [TOTALS, WORLD, *parts_around(asked.squares, asked.grain)]
+            return [WORLD_TOTALS]
+        if self._counts.grain(WORLD_DOTS) <= asked.grain:
+            return [WORLD_TOTALS, WORLD_DOTS]
+        return [WORLD_TOTALS, WORLD_DOTS, *parts_around(asked.squares, asked.grain)]
 
     def _need(self) -> None:
         """Hear of the parts that clients look at."""
@@ -158,7 +166,7 @@ class Views:
             if self._is_settled(view.asked):
                 self._show_whole(view, totals)
             else:
-                self._looking.set(self._loop.now() + LOOK_EVERY)
+                self._looking.set(self._loop.now() + FIRST_LOOK_MS)
 
     # What clients are shown.
 
@@ -170,13 +178,13 @@ class Views:
             self._totals = b""
             self._running = False
             return
-        self._showing.set(self._loop.now() + SHOW_EVERY + self._loop.put_off())
+        self._showing.set(self._loop.now() + SHOW_EVERY_MS + self._loop.put_off())
         self._seconds += 1
         for grain in self._layers:
             self._layer(grain, anew=True)
         self._counts.forget_batches()
         totals = self._pack_totals()
-        if totals == self._totals and self._seconds % ALIVE_EVERY:
+        if totals == self._totals and self._seconds % ALIVE_EVERY_S:
             totals = b""
         else:
             self._totals = totals
@@ -211,7 +219,7 @@ class Views:
 
     def _pack_totals(self) -> bytes:
         """Return the frame of the totals."""
-        shown = self._counts.squares(WORLD)
+        shown = self._counts.squares(WORLD_DOTS)
         nodes = len(list(self._nodes()))
         scheme = self._bus.broker.url.partition(":")[0].partition("+")[0]
         return frame(
@@ -229,12 +237,12 @@ class Views:
         """Return the grain of the dots that a view shows from now on."""
         asked, grain = view.asked, view.grain
         parts = self._parts(asked)[2:] if self._is_settled(asked) else []
-        finest = max([asked.grain, *map(self._counts.grain, parts or [WORLD])])
+        finest = max([asked.grain, *map(self._counts.grain, parts or [WORLD_DOTS])])
         grain = max(grain, finest)
         while grain < GRAIN_MOST and self._count(view, grain) > DOTS_MOST:
             grain += 1
-        if grain == view.grain and self._seconds % TRY_FINER == 0:
-            while grain > finest and self._count(view, grain - 1) <= FINER:
+        if grain == view.grain and self._seconds % TRY_FINER_S == 0:
+            while grain > finest and self._count(view, grain - 1) <= FINER_DOTS_MOST:
                 grain -= 1
         return grain
 

@@ -13,7 +13,7 @@ import gevent
 
 from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset
 from flatlands.server.atlas.counts import Counts
-from flatlands.server.atlas.dots import SQUARES
+from flatlands.server.atlas.dots import WORLD_SQUARES
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import nodes_channel
 from flatlands.server.messages.peer_protocol import BATCH, HEARTBEAT, Malformed
@@ -151,7 +151,7 @@ class Watcher:
             # This process stood still: what the nodes have sent is still to be read.
             self.node.peers.hear_all(now)
         self.node.peers.bury(now)
-        self._counts.need({SQUARES})
+        self._counts.need({WORLD_SQUARES})
         self._follow()
         for square, came in list(self._events.items()):
             while came and came[0][0] <= now - RATE_OVER:
@@ -165,7 +165,7 @@ class Watcher:
         """Hear the squares that are inhabited, and no longer those that are not."""
         now = self.loop.now()
         self._entered = {square: until for square, until in self._entered.items() if until > now}
-        inhabited = self._entered.keys() | (self._counts.squares(SQUARES) or ())
+        inhabited = self._entered.keys() | (self._counts.squares(WORLD_SQUARES) or ())
         self.node.replicas.need(inhabited - self._followed)
         self.node.replicas.let_go(self._followed - inhabited)
         self._followed = inhabited

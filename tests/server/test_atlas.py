@@ -6,7 +6,7 @@ import msgpack
 import pytest
 
 from flatlands.server.atlas import census, counts, views
-from flatlands.server.atlas.dots import SQUARES, TOTALS, WORLD, dot_at, parts_around, patches_within
+from flatlands.server.atlas.dots import WORLD_DOTS, WORLD_SQUARES, WORLD_TOTALS, dot_at, parts_around, patches_within
 from flatlands.server.clients import handlers
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import GRAIN_MOST
@@ -92,7 +92,7 @@ def test_each_dot_lies_within_one_dot_of_each_coarser_grain(seed):
             # Squares of one dot are in one dot of each coarser grain.
             assert (dot == dot_at(near, grain)) >= together
             together = dot == dot_at(near, grain)
-        assert dot_at(square, WORLD.grain) == WORLD[1:3]
+        assert dot_at(square, WORLD_DOTS.grain) == WORLD_DOTS[1:3]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -107,7 +107,7 @@ def test_any_rectangle_of_squares_lies_in_at_most_four_parts(seed):
         for square in (rect[:2], rect[2:], (rect.c0, rect.r1), (rect.c1, rect.r0)):
             assert [p for p in parts if dot_at(square, p.grain) == p[1:3]]
         assert all(part.grain > grain for part in parts)
-    assert parts_around(Rect(*EVERYWHERE), 0) == [WORLD]
+    assert parts_around(Rect(*EVERYWHERE), 0) == [WORLD_DOTS]
 
 
 def world(nodes=1):
@@ -157,12 +157,12 @@ def test_the_first_picture_of_an_empty_world_is_empty_and_without_squares_there_
     assert watcher.model.pictures == 1 and watcher.model.dots == {}
     assert watcher.model.totals == [0, 0, 0, 2, "memory", 2013, 16, [], 0]
     watcher.connection.lose()
-    harness.run(census.LEASE + 2000)
+    harness.run(census.PART_LEASE_MS + 2000)
     harness.place("A", (0, 0), host=one)
     watcher = look(harness, other, rect=(1, 1, 0, 0))
     harness.run(3000)
     assert watcher.model.totals == [1, 0, None, 2, "memory", 2013, 16, [], 0]
-    assert list(other.node.counts.channels.values()) == [TOTALS]
+    assert list(other.node.counts.channels.values()) == [WORLD_TOTALS]
     harness.place("B", (3, 0), host=one)
     harness.run(3000)
     assert watcher.model.totals[0] == 2
@@ -209,7 +209,7 @@ def test_a_square_flashes_once_for_a_count_though_the_next_ones_are_lost():
 def tell_roughly(monkeypatch, most):
     """Let nodes tell the world in so few dots that clients must ask for its parts."""
     for module in (views, counts):
-        monkeypatch.setattr(module, "WORLD", WORLD._replace(most=most))
+        monkeypatch.setattr(module, "WORLD_DOTS", WORLD_DOTS._replace(most=most))
 
 
 def crowded(nodes=2, players=400, far=200):
@@ -237,7 +237,7 @@ def test_no_client_is_told_too_many_dots_or_finer_ones_than_it_can_draw(players,
     else:
         assert 10 < len(watcher.model.dots) <= views.DOTS_MOST
         # A finer grain would have been too much.
-        assert len(truth(harness, watcher.model.grain - 1)) > views.FINER
+        assert len(truth(harness, watcher.model.grain - 1)) > views.FINER_DOTS_MOST
     assert max(len(msgpack.packb(m)) for m in watcher.connection.messages) <= 2500
     assert watcher.model.totals[0] == players
 
@@ -277,7 +277,7 @@ def test_nothing_is_counted_or_published_unless_somebody_looks(ends):
     harness.run(3000)
     assert not quiet(harness)
     ends(watcher)
-    harness.run(census.LEASE + 2000)
+    harness.run(census.PART_LEASE_MS + 2000)
     assert quiet(harness) and not len(harness.node.views)
     counted = [host.loop.stats["counts"] for host in harness.hosts]
     assert all(counted)
@@ -421,7 +421,7 @@ def test_malformed_counts_are_refused():
     watcher = look(harness)
     harness.run(3000)
     first, second = harness.hosts
-    channel, other = first.node.channels.part(WORLD), second.node.id
+    channel, other = first.node.channels.part(WORLD_DOTS), second.node.id
     before = shown(watcher)
     wrong = [9, 9, 9], [9, 9, 9, -1], [9, -9, 9, 9], [9, True, 9, 9], [9, 9, 2**25, 9]
     for payload in (
@@ -445,8 +445,8 @@ def test_programs_are_told_of_all_squares_in_as_many_messages_as_it_takes(monkey
     harness.node.residents.join("D", (40 * UNIT, UNIT), id=WILD_FROM)
     known = harness.node.counts
     for _ in range(4):
-        known.need({SQUARES})
+        known.need({WORLD_SQUARES})
         harness.run(500)
-        assert known.squares(SQUARES) == {
+        assert known.squares(WORLD_SQUARES) == {
             square for host in harness.hosts for square in host.node.outbox.present
         }

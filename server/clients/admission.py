@@ -27,12 +27,12 @@ from flatlands.server.runtime.timers import TimerQueue
 from flatlands.world.grid import Square, Viewport
 from flatlands.world.track import SPEED, UNIT
 
-#: How far along each axis a player can have walked, in units, since its last token was made: a new
-#: one comes every ten seconds, or a little later.
-WALKED = 12 * SPEED
+#: How far along each axis a player can have walked since its last token was made: a new one comes
+#: every ten seconds, or a little later.
+WALKED_UNITS = 12 * SPEED
 
 #: The most clients that the game is asked about at once.
-ASKING: Final = 1000
+ASKED_AT_ONCE: Final = 1000
 
 #: What a decision waits for: a function that is called with another, which it passes the answer to.
 Wait: TypeAlias = Callable[[Callable[[Any], None]], object]
@@ -274,7 +274,7 @@ class Admission:
         play = self._node.play
         if not play.guards:
             return hello
-        if self._asking >= ASKING:
+        if self._asking >= ASKED_AT_ONCE:
             raise Refused("full", "too many players are joining at once: try again", FULL)
         guest, since = Guest(hello.name), next(self._turn)
         of = [] if claim is None else self._turns_of.setdefault(claim.id, [])
@@ -345,7 +345,7 @@ class Admission:
         if claim.id in self._node.residents.left:
             return self._node.residents.left[claim.id][1]
         (x, y), place = claim.place, hello.place
-        if place is None or max(abs(place[0] - x), abs(place[1] - y)) > WALKED:
+        if place is None or max(abs(place[0] - x), abs(place[1] - y)) > WALKED_UNITS:
             return claim.place
         return claim.place if self._blocked(place) else place
 

@@ -18,8 +18,8 @@ from flatlands.server.players.invitations import Met
 from flatlands.server.players.resident import Resident, incarnation
 from flatlands.world.grid import Rect, Square
 
-#: A client that has not acknowledged a flush for this many ms is late by a second or more: it lags.
-LAGGING_AFTER: Final = 2000
+#: A client that has not acknowledged a flush for this long is late by a second or more: it lags.
+LAGGING_AFTER_MS: Final = 2000
 
 #: A client also lags if this many bytes are not acknowledged.
 LAGGING_BYTES = 256 * 1024
@@ -186,7 +186,7 @@ class ClientScreen:
         waited = now - self._marked
         # While this server is late, the acknowledgement may have come and is still to be read.
         if self._marked_bytes + self._later_bytes > LAGGING_BYTES or (
-            waited > LAGGING_AFTER and waited > LAGGING_AFTER + self.node.loop.late()
+            waited > LAGGING_AFTER_MS and waited > LAGGING_AFTER_MS + self.node.loop.late()
         ):
             self._begin_to_lag()
 

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 
-#: Seconds for which a token is valid, with the player's id and its place. A client gets a new one
-#: each time it comes, so it may stay away this long. Whoever keeps old tokens can come back to
-#: where they were made; but a place that a node remembers from the last minute takes precedence, so
-#: nobody gains much by it.
-VALID_FOR = 400 * 24 * 3600
+#: How long a token is valid, with the player's id and its place. A client gets a new one each time
+#: it comes, so it may stay away this long. Whoever keeps old tokens can come back to where they
+#: were made; but a place that a node remembers from the last minute takes precedence, so nobody
+#: gains much by it.
+TOKEN_VALID_S = 400 * 24 * 3600
 
-#: Seconds for which an invitation is valid.
-INVITED_FOR = 24 * 3600
+#: How long an invitation is valid.
+INVITATION_VALID_S = 24 * 3600
 
 
 class Invitation(NamedTuple):
@@ -67,7 +67,7 @@ class Tokens:
         except BadData:
             return None
         # The difference is negative if the clock of the node that made it is ahead.
-        if abs((datetime.now(UTC) - made).total_seconds()) > VALID_FOR:
+        if abs((datetime.now(UTC) - made).total_seconds()) > TOKEN_VALID_S:
             return None
         return Claim(id, seq, (x, y), *more)
 
@@ -83,6 +83,6 @@ class Tokens:
             (id, name, x, y), made = self._inviting.loads(text, return_timestamp=True)
         except BadData:
             return None
-        if abs((datetime.now(UTC) - made).total_seconds()) > INVITED_FOR:
+        if abs((datetime.now(UTC) - made).total_seconds()) > INVITATION_VALID_S:
             return None
         return Invitation(id, name, (x, y))

@@ -239,7 +239,7 @@ def test_a_game_that_fails_when_told_of_a_name_or_an_order_holds_up_nobody():
 
 
 def test_a_game_is_asked_about_a_limited_number_of_guests_at_once(club, monkeypatch):
-    monkeypatch.setattr(admission, "ASKING", 2)
+    monkeypatch.setattr(admission, "ASKED_AT_ONCE", 2)
     club.hosts[0].spawn = gevent.spawn
     some = [come(club, f"P{n}", "slow") for n in range(3)]
     gevent.sleep(0)

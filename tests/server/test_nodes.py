@@ -3,7 +3,7 @@
 import msgpack
 import pytest
 
-from flatlands.server.clients.admission import WALKED
+from flatlands.server.clients.admission import WALKED_UNITS
 from flatlands.server.messages import peer_protocol
 from flatlands.server.players.residents import DIMMED_FOR, LEFT_FOR
 from flatlands.server.players.takeovers import GONE_TOLD_AFTER
@@ -64,7 +64,7 @@ def test_nobody_comes_back_where_it_cannot_have_walked(two):
     harness, _a, b = two
     token, made, _last = killed_in_mid_walk(harness, b)
     x, y = made
-    for place in (x + WALKED + 1, y), (x, y - WALKED - 1), None:
+    for place in (x + WALKED_UNITS + 1, y), (x, y - WALKED_UNITS - 1), None:
         again = harness.client().hello("B", token=token, place=place)
         harness.run(400)
         assert (again.id, again.at()) == (b.id, made)

@@ -205,10 +205,10 @@ NUMBERS = {
         f"from {batches.NARROW} on, has {batches.WIDE.size}.",
         f"each within ±{REACH:,} units",
         f"legs of at most {REACH:,} units",
-        f"is over {seconds(screen.LAGGING_AFTER)} old when the next is due",
+        f"is over {seconds(screen.LAGGING_AFTER_MS)} old when the next is due",
         f"leaves {screen.LAGGING_BYTES // 1024} KiB unacknowledged",
         f"stays in the world for {seconds(residents.DIMMED_FOR)}",
-        f"Tokens are valid for {tokens.VALID_FOR // 86400} days",
+        f"Tokens are valid for {tokens.TOKEN_VALID_S // 86400} days",
         f"happens more than {session.PATIENCE.burst:g} times ({session.PATIENCE.rate:g} are",
     ],
     "nodes": [

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from flatlands.server.clients.tokens import INVITED_FOR, VALID_FOR, Tokens
+from flatlands.server.clients.tokens import INVITATION_VALID_S, TOKEN_VALID_S, Tokens
 from flatlands.server.messages.protocol import INVITATION_LIMIT
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness
@@ -18,8 +18,8 @@ from tests.server.harness import Harness
         (-5, True),
         (5 * 3600, True),
         (-30 * 24 * 3600, True),
-        (VALID_FOR + 60, False),
-        (-VALID_FOR - 60, False),
+        (TOKEN_VALID_S + 60, False),
+        (-TOKEN_VALID_S - 60, False),
     ],
 )
 def test_a_token_is_worth_the_same_whichever_clock_is_ahead(monkeypatch, ahead, known):
@@ -31,14 +31,14 @@ def test_a_token_is_worth_the_same_whichever_clock_is_ahead(monkeypatch, ahead, 
     assert claim == ((5, 3, (100, -7), {}) if known else None)
 
 
-@pytest.mark.parametrize("age", [0, -3600, INVITED_FOR - 60, INVITED_FOR + 60])
+@pytest.mark.parametrize("age", [0, -3600, INVITATION_VALID_S - 60, INVITATION_VALID_S + 60])
 def test_an_invitation_is_good_for_a_day(monkeypatch, age):
     now = time.time()
     with monkeypatch.context() as patched:
         patched.setattr(time, "time", lambda: now - age)
         text = Tokens("shared").invite(5, "Wren", (100, -7))
     told = Tokens("shared").read_invitation(text)
-    assert told == ((5, "Wren", (100, -7)) if age < INVITED_FOR else None)
+    assert told == ((5, "Wren", (100, -7)) if age < INVITATION_VALID_S else None)
 
 
 def test_an_invitation_is_no_token_and_nobody_else_can_make_one():

@@ -17,7 +17,7 @@ from flatlands.server.messages.table import Row
 from flatlands.server.net.connection import Connection
 from flatlands.server.net.frames import NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG
 from flatlands.server.node import Node
-from flatlands.server.players.movement import INTENT_AGE
+from flatlands.server.players.movement import INTENT_AGE_MS
 from flatlands.server.players.resident import Resident, next_incarnation
 from flatlands.server.runtime.limits import SEATS, SPECTATORS, Limits, Rate, Rates
 from flatlands.world.track import Intent
@@ -253,7 +253,7 @@ class Session(ClientScreen):
         self.number(number)
         before, replaces = self._noted, 0
         if before is not None:
-            if t > self.node.loop.now() - INTENT_AGE:
+            if t > self.node.loop.now() - INTENT_AGE_MS:
                 self._act()
             else:
                 t, replaces = max(t, before.t), before.replaces + 1

@@ -16,23 +16,23 @@ from flatlands.server.messages.channels import Bus
 from flatlands.server.players.movement import Movement, face
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
-from flatlands.server.players.spots import NEAR, Place, Spots
+from flatlands.server.players.spots import GUEST_FARTHEST_TILES, Place, Spots
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
 from flatlands.world.track import UNIT
 
-#: ms that a question waits for an answer. After that no node has the player.
-ANSWER_WITHIN = 300
+#: How long a question waits for an answer. After that no node has the player.
+INVITATION_ANSWER_MS = 300
 
-#: ms for which a place that was chosen is kept free: by then its guest stands there.
-KEPT_FREE_FOR = 2000
+#: How long a place that was chosen is kept free: by then its guest stands there.
+KEPT_FREE_MS = 2000
 
-#: A host turns to a guest if no other guest has come for this many ms.
-LOOKS_AFTER = 1000
+#: A host turns to a guest if no other guest has come for this long.
+LOOKS_AFTER_MS = 1000
 
-#: Units from the host within which others may be in the guest's way.
-AROUND = round((NEAR + 1) * UNIT)
+#: The distance from the host within which others may be in the guest's way.
+AROUND_HOST_UNITS = round((GUEST_FARTHEST_TILES + 1) * UNIT)
 
 
 class Met(NamedTuple):
@@ -72,14 +72,14 @@ class Invitations:
 
     def find(self, id: int, done: Callable[[Met | None], None]) -> None:
         """Call `done` with where a guest of a player begins, or with None if no node has that
-        player. This may be at once, and is within ANSWER_WITHIN ms."""
+        player. This may be at once, and is within INVITATION_ANSWER_MS."""
         resident = self._residents.by_id.get(id)
         if resident is not None or not self._peers.peers:
             done(None if resident is None else Met(*self._receive(resident)))
             return
         nonce = next(self._nonces)
         self._asked[nonce] = done
-        self._overdue.put(nonce, self._loop.now() + ANSWER_WITHIN)
+        self._overdue.put(nonce, self._loop.now() + INVITATION_ANSWER_MS)
         self._bus.to_player(id, peer_protocol.where(self._node, id, nonce))
 
     def _receive(self, host: Resident) -> tuple[str, Place, tuple[int, int]]:
@@ -91,16 +91,16 @@ class Invitations:
             self._promised.popleft()
         others = [at for _until, at, _host in self._promised]
         looks = all(
-            id != host.id or until <= now + KEPT_FREE_FOR - LOOKS_AFTER
+            id != host.id or until <= now + KEPT_FREE_MS - LOOKS_AFTER_MS
             for until, _at, id in self._promised
         )
         others += [
             player.track.at(now)
-            for player in self._replicas.around(x, y, AROUND)
+            for player in self._replicas.around(x, y, AROUND_HOST_UNITS)
             if player.id != host.id
         ]
         place = self._spots.beside(x, y, others)
-        self._promised.append((now + KEPT_FREE_FOR, place, host.id))
+        self._promised.append((now + KEPT_FREE_MS, place, host.id))
         dx, dy = place[0] - x, place[1] - y
         if looks:
             face(self._movement, host, dx, dy, now)

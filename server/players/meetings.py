@@ -17,13 +17,15 @@ from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE_USUAL, SPEED, UNIT
 
-#: ms between two looks, and how many pairs may be compared in one: with n times as many, the next
-#: look comes n times as late.
-EVERY: Final = 100
-PAIRS: Final = 20_000
+#: Time between two looks.
+MEETINGS_EVERY_MS: Final = 100
 
-#: Two players have gone apart once they are this many units farther apart than they reach.
-APART: Final = UNIT * 5 // 4
+#: How many pairs may be compared in one look. With n times as many, the next one comes n times as
+#: late.
+PAIRS_A_LOOK: Final = 20_000
+
+#: Two players have gone apart once they are farther apart than they reach by this much.
+PARTED_UNITS: Final = UNIT * 5 // 4
 
 #: A cell, and where a player is in it, in units.
 _Cells = dict[tuple[int, int], list[tuple[int, int, Player]]]
@@ -53,16 +55,16 @@ class Meetings:
         self._looked = loop.now()
         self._pairs = 0
         self._next = loop.timer(self._look)
-        self._next.set(self._looked + EVERY)
+        self._next.set(self._looked + MEETINGS_EVERY_MS)
 
     def _look(self) -> None:
         now = self._loop.now()
         self._compare(now)
-        self._next.set(now + EVERY * (1 + self._pairs // PAIRS))
+        self._next.set(now + MEETINGS_EVERY_MS * (1 + self._pairs // PAIRS_A_LOOK))
 
     def _compare(self, now: int) -> None:
         self._pairs = 0
-        since, self._looked = max(self._looked, now - 2 * EVERY), now
+        since, self._looked = max(self._looked, now - 2 * MEETINGS_EVERY_MS), now
         own = [one for one in self._residents.values() if one.id in self._met or one.screen]
         players = self._seen({one.square for one in own})
         before, self._met = self._met, {}
@@ -70,7 +72,7 @@ class Meetings:
             return
         # How far any of them can have come since the last look.
         step = SPEED * max(player.pace for player in players.values()) * (now - since)
-        far = self._reach + APART + 2 * step // (1000 * PACE_USUAL)
+        far = self._reach + PARTED_UNITS + 2 * step // (1000 * PACE_USUAL)
         cells: _Cells = {}
         for player in players.values():
             x, y = player.track.at(now)
@@ -106,7 +108,7 @@ class Meetings:
                 if other.id == resident.id or abs(away_x) > far or abs(away_y) > far:
                     continue
                 if other.id in met:
-                    if away_x**2 + away_y**2 <= (self._reach + APART) ** 2:
+                    if away_x**2 + away_y**2 <= (self._reach + PARTED_UNITS) ** 2:
                         near.add(other.id)
                 elif self._meets(resident, other, since, now) and self._on_meet(resident, other):
                     near.add(other.id)

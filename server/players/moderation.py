@@ -23,23 +23,27 @@ from flatlands.stores.base import Item, Store
 
 #: The actions: keep out a player; keep out an address; mute a player; let no newcomers in; send a
 #: notice to all clients.
-KICK, BAR, MUTE, DOOR, NOTICE = "kick", "bar", "mute", "close the door", "notice"
+KICK: Final = "kick"
+BAR: Final = "bar"
+MUTE: Final = "mute"
+DOOR: Final = "close the door"
+NOTICE: Final = "notice"
 
 #: The actions that apply to a player's id -> the same for all players with a key.
 BY_OWNER: Final = {KICK: "kick owner", MUTE: "mute owner"}
 
 #: Not an action, but what a node knows of a player that one of them applies to: its key.
-KEY: Final = "key"
+OWNER_KEY: Final = "key"
 
 #: How many characters of an owner, a hash of a key, are enough to know it by.
-MARK: Final = 16
+MARK_CHARS: Final = 16
 
 #: The name of their queue in the store, which is one group.
-QUEUE: Final = "orders"
+ORDERS_QUEUE: Final = "orders"
 
 #: How often actions are read, in ms, and for how many s the store keeps a notice, and an action
 #: that ends another: the node that applied the other may not have reached the store yet.
-EVERY: Final = 2000
+ORDERS_EVERY_MS: Final = 2000
 NOTICE_FOR, END_FOR = 30, 600
 
 #: The most seconds that an action lasts, and the most actions. Beyond that those that end first are
@@ -64,12 +68,12 @@ class Moderation:
     """The actions that are in force, as this node knows them.
 
     `who` is what an action applies to: for KICK and MUTE a player's id in digits, for BY_OWNER the
-    first MARK characters of an owner or, for a player without a key, as many hexadecimal digits of
+    first MARK_CHARS characters of an owner or, for a player without a key, as many hexadecimal digits of
     its id; for BAR an address or network as `network` gives it, for DOOR "", and for NOTICE the
     text. `silenced` is called with the id of a player that was kicked or muted.
 
     What applies to an id applies to all players with the same key. So the node that has the player
-    gives KEY to all, with the mark of its owner and its id as `who`. There is one for each id, so a
+    gives OWNER_KEY to all, with the mark of its owner and its id as `who`. There is one for each id, so a
     client that sends one key after the other displaces no actions.
     """
 
@@ -93,11 +97,11 @@ class Moderation:
 
     def __len__(self) -> int:
         """Return how many actions are in force."""
-        return sum(self.seconds(*one) > 0 for one in self._known if one[0] not in (NOTICE, KEY))
+        return sum(self.seconds(*one) > 0 for one in self._known if one[0] not in (NOTICE, OWNER_KEY))
 
     def start(self) -> None:
         """Begin to read the actions of other nodes."""
-        self._loop.every(EVERY, self._exchange)
+        self._loop.every(ORDERS_EVERY_MS, self._exchange)
         self._exchange()
 
     def apply(self, action: str, who: str, seconds: int) -> None:
@@ -112,12 +116,12 @@ class Moderation:
         if action in BY_OWNER:
             for mark, ids in self._ids.items():
                 # The key must be known for as long as the action is in force.
-                if who in ids and self.seconds(KEY, f"{mark} {who}") < seconds:
-                    self._apply(KEY, f"{mark} {who}", seconds)
+                if who in ids and self.seconds(OWNER_KEY, f"{mark} {who}") < seconds:
+                    self._apply(OWNER_KEY, f"{mark} {who}", seconds)
         self._apply(action, who, seconds)
 
     def _apply(self, action: str, who: str, seconds: int) -> None:
-        lasts = NOTICE_FOR if action == NOTICE else seconds
+        lasts = NOTICE_FOR_S if action == NOTICE else seconds
         before, now = self._known.get((action, who)), self._loop.now()
         at = now if before is None else max(now, before.at + 1)
         entry = _Action(at, now + 1000 * lasts if lasts else 0)
@@ -164,7 +168,7 @@ class Moderation:
         """Return for how many seconds a player is still kicked or muted, by its id or its key."""
         if not self._known:
             return 0
-        mark, by_owner = owner[:MARK], BY_OWNER[action]
+        mark, by_owner = owner[:MARK_CHARS], BY_OWNER[action]
         entries = [(by_owner, mark), *((action, same) for same in self._ids.get(mark, ()))]
         if id is not None:
             entries += [(action, str(id)), (by_owner, f"{id:016x}")]
@@ -174,7 +178,7 @@ class Moderation:
         """Let what applies to a player's id apply to its key too."""
         seconds = max(self.seconds(action, str(id)) for action in BY_OWNER)
         if owner and seconds and not any(str(id) in ids for ids in self._ids.values()):
-            self._apply(KEY, f"{owner[:MARK]} {id}", seconds)
+            self._apply(OWNER_KEY, f"{owner[:MARK_CHARS]} {id}", seconds)
 
     # What all nodes know.
 
@@ -202,24 +206,24 @@ class Moderation:
     def _write(self, store: Store, given: _Actions) -> list[Item]:
         """Write these actions; return all. It waits for the store."""
         for (action, who), entry in given.items():
-            lasts = entry.until - self._loop.now() if entry.until else 1000 * END_FOR
+            lasts = entry.until - self._loop.now() if entry.until else 1000 * END_FOR_S
             body = msgpack.packb((action, who, entry.at) + (() if entry.until else (0,)))
-            item = Item(f"{action} {who}", max(lasts, 0), QUEUE, body)
-            store.change(QUEUE, item.id, partial(_later, item, entry.at), QUEUE)
-        items = store.group(QUEUE, QUEUE)
-        over = [item for at, item in enumerate(items) if not item.delay or at < len(items) - LIMIT]
+            item = Item(f"{action} {who}", max(lasts, 0), ORDERS_QUEUE, body)
+            store.change(ORDERS_QUEUE, item.id, partial(_later, item, entry.at), ORDERS_QUEUE)
+        items = store.group(ORDERS_QUEUE, ORDERS_QUEUE)
+        over = [item for at, item in enumerate(items) if not item.delay or at < len(items) - ORDERS_MOST]
         for item in over:
-            store.take(QUEUE, item.id, only=item.body)
+            store.take(ORDERS_QUEUE, item.id, only=item.body)
         return items[len(over) :]
 
     def _learn(self, entries: _Actions) -> None:
         """Know these actions from now on, and carry out those that are new."""
         before, now = self._known, self._loop.now()
-        last = sorted(entries.items(), key=lambda one: one[1].until)[-LIMIT:]
+        last = sorted(entries.items(), key=lambda one: one[1].until)[-ORDERS_MOST:]
         self._known = {key: entry for key, entry in last if entry.until > now}
         self._ids = {}
         for action, who in self._known:
-            if action == KEY:
+            if action == OWNER_KEY:
                 mark, id = who.split()
                 self._ids.setdefault(mark, []).append(id)
         for (action, who), entry in self._known.items():
@@ -229,12 +233,12 @@ class Moderation:
 
     def _carry_out(self, action: str, who: str) -> None:
         seconds = self.seconds(action, who)
-        self._loop.stats["moderation_actions"] += action != KEY
+        self._loop.stats["moderation_actions"] += action != OWNER_KEY
         log_line("moderation", action=action, who=who, seconds=seconds)
         if action == NOTICE:
             message = error("notice", who)
             self._residents.each_screen(lambda screen: screen.answer(message))
-        if action in (*BY_OWNER, *BY_OWNER.values(), KEY):
+        if action in (*BY_OWNER, *BY_OWNER.values(), OWNER_KEY):
             for player in self._meant(who):
                 self._enforce(player)
         if action in BY_OWNER:
@@ -249,7 +253,7 @@ class Moderation:
                     screen.refuse(kicked(seconds))
 
     def _meant(self, who: str) -> list[Resident]:
-        """Return the players of this node that an action applies to, by id or by key. For a KEY
+        """Return the players of this node that an action applies to, by id or by key. For a OWNER_KEY
         these are the others with that key."""
         first, _, known = who.partition(" ")
         marks = {first} | {mark for mark, ids in self._ids.items() if who in ids}
@@ -257,7 +261,7 @@ class Moderation:
             r
             for r in self._residents.by_id.values()
             if str(r.id) != known
-            and (r.owner[:MARK] in marks or who in (str(r.id), f"{r.id:016x}"))
+            and (r.owner[:MARK_CHARS] in marks or who in (str(r.id), f"{r.id:016x}"))
         ]
 
     def _enforce(self, resident: Resident) -> None:

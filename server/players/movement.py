@@ -19,32 +19,32 @@ from flatlands.server.squares.replicas import Replicas
 from flatlands.world.grid import Grid, Rect, Viewport
 from flatlands.world.track import PACE_USUAL, UNIT, Goal, Heading, Intent, Land, Track, leg, stand
 
-#: An intent takes effect at most this many ms in the past, however old it says it is.
-INTENT_AGE: Final = 200
+#: An intent takes effect at most this long in the past, however old it says it is.
+INTENT_AGE_MS: Final = 200
 
-#: A leg that may be continued is replaced by the next one this many ms before it ends.
-RENEW_BEFORE: Final = 1000
+#: A leg that may be continued is replaced by the next one this long before it ends.
+RENEW_BEFORE_MS: Final = 1000
 
-#: While a player walks, its client is pinged after ASK_AFTER ms without a sign of life. If none
-#: comes within ANSWER_WITHIN ms more, the walk ends: 3 s after the last sign, or later if this node
+#: While a player walks, its client is pinged after ASK_AFTER_MS without a sign of life. If none
+#: comes within SIGN_WITHIN_MS more, the walk ends: 3 s after the last sign, or later if this node
 #: itself stood still.
-ASK_AFTER: Final = 2000
-ANSWER_WITHIN: Final = 1000
+ASK_AFTER_MS: Final = 2000
+SIGN_WITHIN_MS: Final = 1000
 
-#: While this node stands still, a walk in a direction goes on for AWAITED_FOR ms after the loop's
+#: While this node stands still, a walk in a direction goes on for AWAITED_FOR_MS after the loop's
 #: last beat, and no longer: its client, which gets no answer, has halted it by then. What clients
-#: sent meanwhile is obeyed as of when it was sent; it is read within READ_WITHIN ms.
-AWAITED_FOR: Final = BEAT_MS + ASK_AFTER + ANSWER_WITHIN
-READ_WITHIN: Final = 250
+#: sent meanwhile is obeyed as of when it was sent; it is read within READ_WITHIN_MS.
+AWAITED_FOR_MS: Final = BEAT_MS + ASK_AFTER_MS + SIGN_WITHIN_MS
+READ_WITHIN_MS: Final = 250
 
 #: The `due` of a resident whose walk waits until what its client sent is read.
 OVERSLEPT: Final = 0
 
-#: Within this many units of the origin, along each axis, home leads back to where the player was.
-AT_HOME: Final = 40 * UNIT
+#: Within this distance of the origin, along each axis, home leads back to where the player was.
+AT_HOME_UNITS: Final = 40 * UNIT
 
-#: What is due for residents is done at multiples of this many ms, as of its own time.
-TOGETHER: Final = 10
+#: What is due for residents is done at multiples of this, as of its own time.
+CHANGES_TOGETHER_MS: Final = 10
 
 
 class Movement:
@@ -68,7 +68,7 @@ class Movement:
         self._hub = hub
         self._outbox = outbox
         self._replicas = replicas
-        self._changes = TimerQueue(loop, self._change_due, TOGETHER)
+        self._changes = TimerQueue(loop, self._change_due, CHANGES_TOGETHER_MS)
         self._signs = TimerQueue(loop, self._look_for_signs)
         self._paces = TimerQueue(loop, lambda resident, _due: self.pace(resident, PACE_USUAL, 0))
         #: What notices when players come to other tiles, if the game wants to know.
@@ -88,7 +88,7 @@ class Movement:
         `replaces` is how many older ones it replaces, which nobody obeys.
         """
         now = self._loop.now()
-        oldest, until = now - INTENT_AGE, 0
+        oldest, until = now - INTENT_AGE_MS, 0
         if t < oldest or resident.due == OVERSLEPT:
             slept = self._loop.slept()
             if slept is not None:
@@ -120,7 +120,7 @@ class Movement:
         """Watch the client of a resident that walks for signs of life."""
         if resident.screen is not None and not resident.watched and resident.walks(now):
             resident.watched = True
-            self._signs.put(resident, now + ASK_AFTER)
+            self._signs.put(resident, now + ASK_AFTER_MS)
 
     def home(self, resident: Resident, number: int) -> None:
         """Obey intent `number` of a resident: put it on the plaza, or back to where it was.
@@ -130,7 +130,7 @@ class Movement:
         leaps = number != resident.ack + 1
         resident.ack = number
         x, y = resident.track.at(self._loop.now())
-        if max(abs(x), abs(y)) > AT_HOME:
+        if max(abs(x), abs(y)) > AT_HOME_UNITS:
             place, resident.left = self.spots.plaza(), (x, y)
         else:
             place, resident.left = resident.left or self.spots.plaza(), None
@@ -227,7 +227,7 @@ class Movement:
         if slept is None:
             return 0
         before, after = slept
-        until = before + AWAITED_FOR
+        until = before + AWAITED_FOR_MS
         return until if after > until else 0
 
     def certain(self, resident: Resident) -> int:
@@ -244,7 +244,7 @@ class Movement:
         if waits:
             resident.due = OVERSLEPT
             self._changes.drop(resident)
-            self._overslept.put(resident, now + READ_WITHIN)
+            self._overslept.put(resident, now + READ_WITHIN_MS)
         return waits
 
     def _wake(self, resident: Resident, _due: int) -> None:
@@ -276,7 +276,7 @@ class Movement:
         """
         now, screen = self._loop.now(), resident.screen
         if self._waits(resident):
-            self._signs.put(resident, now + 2 * READ_WITHIN)
+            self._signs.put(resident, now + 2 * READ_WITHIN_MS)
             return
         asked, resident.asked = resident.asked, None
         if screen is None or not resident.walks(now):
@@ -285,14 +285,14 @@ class Movement:
             resident.watched = False
             self._loop.stats["walks_ended"] += 1
             self.stop(resident)
-        elif now - screen.last_heard < ASK_AFTER:
-            self._signs.put(resident, screen.last_heard + ASK_AFTER)
+        elif now - screen.last_heard < ASK_AFTER_MS:
+            self._signs.put(resident, screen.last_heard + ASK_AFTER_MS)
         else:
             # The walk is never ended without a ping: if this node stood still, signs of life may
             # have arrived that are still to be read.
             resident.asked = screen.last_heard
             screen.ping()
-            self._signs.put(resident, now + ANSWER_WITHIN)
+            self._signs.put(resident, now + SIGN_WITHIN_MS)
 
     def _next(self, resident: Resident) -> int | None:
         """Return the time at which a resident next crosses a border, holds other squares or needs a
@@ -421,4 +421,4 @@ def _wanted(intent: Intent, track: Track | None) -> Intent:
 
 def _leg_ends(track: Track) -> int:
     """Return the time at which the next leg of a walk begins."""
-    return track.end - RENEW_BEFORE if track.renewable else track.end
+    return track.end - RENEW_BEFORE_MS if track.renewable else track.end

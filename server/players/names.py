@@ -1,8 +1,8 @@
 """Finds players of all nodes by what their names begin with or contain.
 
-A node asks all others, and takes what has come after ANSWER_WITHIN ms, so a silent one holds up
-nobody. A player's square is told, as the map of everybody shows it. Players that are
-muted or have lost their connection, and computer players, are not found.
+A node asks all others, and takes what has come after NAME_ANSWER_MS, so a silent one holds up
+nobody. A player's square is told, as the map of everybody shows it. Players that are muted or have
+lost their connection, and computer players, are not found.
 """
 
 import itertools
@@ -21,11 +21,17 @@ from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Grid
 
-#: ms that a question waits for answers, and ms for which others who ask it get the same answer.
-ANSWER_WITHIN, KEPT_FOR = 300, 2000
+#: How long a question waits for answers.
+NAME_ANSWER_MS = 300
 
-#: How often a node asks all others, and how often it looks through its own players for them.
-ASKS, LOOKS = Rate("asks", 5, 10), Rate("looks", 20, 40)
+#: How long others who ask the same question get the same answer.
+NAME_KEPT_MS = 2000
+
+#: How often a node asks all others.
+NAME_ASKS = Rate("asks", 5, 10)
+
+#: How often a node looks through its own players for another.
+NAME_LOOKS = Rate("looks", 20, 40)
 
 #: What is asked: a text, and the square from which the nearest come first.
 _Question = tuple[str, int, int]
@@ -66,7 +72,7 @@ class NameSearch:
 
     def find(self, text: str, x: int, y: int, done: Callable[[list[Found]], None]) -> None:
         """Call `done` with the players whose names have a text, the nearest to the position (x, y)
-        first: at once, or within ANSWER_WITHIN ms."""
+        first: at once, or within NAME_ANSWER_MS."""
         # Folding may turn one letter into up to eighteen.
         question = folded(text)[:TEXT_LIMIT], *self._grid.square(x, y)
         now = self._loop.now()
@@ -79,17 +85,17 @@ class NameSearch:
                 waiting.append(done)
                 return
         found = self._look(question)
-        if not self._peers.peers or not self._rates.spend("asks", ASKS, now):
+        if not self._peers.peers or not self._rates.spend("asks", NAME_ASKS, now):
             done(found)
             return
         nonce = next(self._nonces)
         self._asked[nonce] = question, found, [done]
-        self._overdue.put(nonce, now + ANSWER_WITHIN)
+        self._overdue.put(nonce, now + NAME_ANSWER_MS)
         self._bus.to_all(peer_protocol.seek(self._bus.node, nonce, *question))
 
     def asked(self, node: int, nonce: int, text: str, column: int, row: int) -> None:
         """Answer another node, unless this node was asked too often."""
-        if node != self._bus.node and self._rates.spend("looks", LOOKS, self._loop.now()):
+        if node != self._bus.node and self._rates.spend("looks", NAME_LOOKS, self._loop.now()):
             found = self._look((text, column, row))
             if found:
                 self._bus.to_node(node, peer_protocol.sought(self._bus.node, node, nonce, found))
@@ -102,7 +108,7 @@ class NameSearch:
     def _done(self, nonce: int) -> None:
         question, found, waiting = self._asked.pop(nonce)
         best = self._best(question, found)
-        self._answers[question] = self._loop.now() + KEPT_FOR, best
+        self._answers[question] = self._loop.now() + NAME_KEPT_MS, best
         for done in waiting:
             done(best)
 

@@ -10,7 +10,7 @@ from typing import Final
 from flatlands.world.track import Track
 
 #: The most points of a recording. A player led by a held mouse turns up to eight times a second.
-MOST: Final = 256
+POINTS_MOST: Final = 256
 
 #: The node time in ms, and the place in units.
 Point = tuple[int, int, int]
@@ -20,7 +20,7 @@ def follow(points: Sequence[Point], before: Track, after: Track) -> tuple[Point,
     """Return what is recorded once a player goes on from one track to another: nothing if that ends
     the recording."""
     start = after.start
-    if before.at(start) != (after.x, after.y) or len(points) >= MOST:
+    if before.at(start) != (after.x, after.y) or len(points) >= POINTS_MOST:
         return ()
     # If its intent is late, the recording may have begun meanwhile.
     return *[one for one in until(points, before, start) if one[0] < start], (

@@ -25,28 +25,29 @@ from flatlands.world.track import Tile, stand, tile_at
 #: Ids of players are below it, so that JavaScript can represent them.
 ID_MOST = 2**52
 
-#: ms that a player stays in the world, dimmed, after its connection is lost.
-DIMMED_FOR = 10_000
+#: How long a player stays in the world, dimmed, after its connection is lost.
+DIMMED_FOR_MS = 10_000
 
 #: The same for a player that has neither walked nor spoken. It is short, so that clients that
 #: connect and leave at once do not fill the world.
-GLANCED_FOR = 1000
+GLANCED_FOR_MS = 1000
 
-#: ms for which the last seq and place of a player that left are remembered. If its client shows a
+#: How long the last seq and place of a player that left are remembered. If its client shows a
 #: token again, the token may be an older one. With a seq that went back the player would be
 #: invisible.
-LEFT_FOR = 60_000
+LEFT_FOR_MS = 60_000
 
-#: How many clients are told at once of something that all must be told, and after how many ms the
-#: next ones are. Telling ten thousand at once would hold up all else for a tenth of a second.
-TOLD_AT_ONCE, TELL_PAUSE = 200, 5
+#: How many clients are told at once of something that all must be told, and how long the next ones
+#: wait. Telling ten thousand at once would hold up all else for a tenth of a second.
+TOLD_AT_ONCE = 200
+TELL_PAUSE_MS = 5
 
-#: ms between two times at which clients get new tokens because of what they keep.
-TOKENS_EVERY: Final = 1000
+#: Time between two times at which clients get new tokens because of what they keep.
+TOKENS_EVERY_MS: Final = 1000
 
-#: ms for which this node stays subscribed to the channel of a player that it handed over. By then
+#: How long this node stays subscribed to the channel of a player that it handed over. By then
 #: it knows whether another node has the player; if none has, it remembers it as one that left.
-LINGER: Final = 4000
+HANDED_OVER_MS: Final = 4000
 
 
 def new_id() -> int:
@@ -81,13 +82,13 @@ class Residents:
         #: The fields that the game has of each player, and a new one's values.
         self.fields = Row("values", ())
         self.values: Sequence[Any] = ()
-        #: Players who left within LEFT_FOR: id -> (last seq, last place).
+        #: Players who left within LEFT_FOR_MS: id -> (last seq, last place).
         self.left: dict[int, tuple[int, Place]] = {}
         self._partings = TimerQueue(loop, lambda resident, _due: self.leave(resident))
         self._oblivion = TimerQueue(loop, self._forget)
         #: Those whose values have changed since the last time at which tokens were renewed.
         self._changed: set[Resident] = set()
-        loop.every(TOKENS_EVERY, self._renew_tokens)
+        loop.every(TOKENS_EVERY_MS, self._renew_tokens)
 
     # Coming and going.
 
@@ -141,18 +142,18 @@ class Residents:
         self._remove(resident)
         self._movement.leave(resident, handed_over=True)
         self.left.pop(resident.id, None)
-        self._oblivion.put(resident.id, self._loop.now() + LINGER)
+        self._oblivion.put(resident.id, self._loop.now() + HANDED_OVER_MS)
 
     def _remove(self, resident: Resident) -> None:
         del self.by_id[resident.id]
         self._partings.drop(resident)
 
     def remember(self, resident: Resident) -> None:
-        """Remember the last seq and place of a player that is here no longer, for LEFT_FOR ms."""
+        """Remember the last seq and place of a player that is here no longer, for LEFT_FOR_MS."""
         now = self._loop.now()
         self.left[resident.id] = resident.seq, resident.track.at(now)
         self._bus.subscribe(self._channels.player(resident.id))
-        self._oblivion.put(resident.id, now + LEFT_FOR)
+        self._oblivion.put(resident.id, now + LEFT_FOR_MS)
 
     def _forget(self, id: int, _due: int) -> None:
         self.left.pop(id, None)
@@ -188,16 +189,16 @@ class Residents:
         self._movement.stop(resident)
 
     def lose(self, resident: Resident, *, dimmed: bool = True) -> None:
-        """Let a resident whose connection is lost stay for DIMMED_FOR or GLANCED_FOR ms.
+        """Let a resident whose connection is lost stay for DIMMED_FOR_MS or GLANCED_FOR_MS.
 
         Without `dimmed` the client was sent away to come back, here or at another node: the player
-        stays for DIMMED_FOR ms and looks as usual.
+        stays for DIMMED_FOR_MS and looks as usual.
         """
         self.detach(resident)
         if dimmed:
             resident.dimmed = True
             self.renew(resident)
-        stays = DIMMED_FOR if resident.acted or not dimmed else GLANCED_FOR
+        stays = DIMMED_FOR_MS if resident.acted or not dimmed else GLANCED_FOR_MS
         self._partings.put(resident, self._loop.now() + stays)
 
     # What is published of them.
@@ -260,7 +261,7 @@ class Residents:
     def each_screen(self, tell: Callable[[Screen], None], around: Sequence[int] = ()) -> None:
         """Tell all clients something, or those within `around`: column, row, tiles along either
         axis. Some of them are told now, and the others a moment later."""
-        self._loop.in_turns(self.screens(around), TOLD_AT_ONCE, TELL_PAUSE, tell)
+        self._loop.in_turns(self.screens(around), TOLD_AT_ONCE, TELL_PAUSE_MS, tell)
 
     def screens(self, around: Sequence[int] = ()) -> list[Screen]:
         """Return the screens of all residents that have one, or of those within `around`."""

@@ -12,16 +12,16 @@ from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import PLAZA_WITHIN, Terrain
 from flatlands.world.track import UNIT, Goal, leg
 
-#: The distances in tiles from a friend at which a guest begins: the two do not overlap, and see
-#: each other.
-NEAREST, NEAR = 1.2, 2.5
+#: The distances from a friend at which a guest begins: the two do not overlap, and see each other.
+GUEST_NEAREST_TILES = 1.2
+GUEST_FARTHEST_TILES = 2.5
 
-#: A guest begins at least this many tiles from all others, as far as they are known.
-APART = 0.9
+#: A guest begins at least this far from all others, as far as they are known.
+GUEST_APART_TILES = 0.9
 
 #: How many random places are tried in a square before the next square, and around a friend before
 #: the friend's own place.
-TRIES = 32
+SPOT_TRIES = 32
 
 #: A position (x, y) in units.
 Place = tuple[int, int]
@@ -75,12 +75,13 @@ class Spots:
         if that is blocked.
         """
         best, most = None, -1.0
-        for _ in range(TRIES):
-            angle, away = random.uniform(0, math.tau), random.uniform(NEAREST, NEAR) * UNIT
+        for _ in range(SPOT_TRIES):
+            angle = random.uniform(0, math.tau)
+            away = random.uniform(GUEST_NEAREST_TILES, GUEST_FARTHEST_TILES) * UNIT
             place = x + round(away * math.cos(angle)), y + round(away * math.sin(angle))
             room = min((math.dist(place, other) for other in others), default=math.inf)
             if room > most and self._is_free(place) and is_straight(self.terrain, (x, y), place):
-                if room >= APART * UNIT:
+                if room >= GUEST_APART_TILES * UNIT:
                     return place
                 best, most = place, room
         if best is not None:
@@ -92,7 +93,7 @@ class Spots:
 
         It is not on high ground, from which there may be no way down.
         """
-        for _ in range(TRIES):
+        for _ in range(SPOT_TRIES):
             place = x + random.randint(0, width), y + random.randint(0, height)
             if self._is_free(place) and not self.terrain.high(place[0] // UNIT, place[1] // UNIT):
                 return place

@@ -12,12 +12,12 @@ from flatlands.server.runtime.timers import TimerQueue
 from flatlands.world.grid import Square
 from flatlands.world.track import Tile, Track, next_tile_at, tile_at, tiles_between
 
-#: The least ms between two calls about one player: several tiles may come in one.
-EVERY: Final = 100
+#: The least time between two calls about one player: several tiles may come in one.
+STEPS_EVERY_MS: Final = 100
 
 
-#: Steps of many players are told of together, at multiples of this many ms.
-TOGETHER: Final = 20
+#: Steps of many players are told of together, at multiples of this.
+STEPS_TOGETHER_MS: Final = 20
 
 
 class _Way:
@@ -52,7 +52,7 @@ class Steps:
         self._on_step = on_step
         self._on_enter = on_enter
         self._ways: dict[Resident, _Way] = {}
-        self._due = TimerQueue(loop, self._tell, TOGETHER)
+        self._due = TimerQueue(loop, self._tell, STEPS_TOGETHER_MS)
 
     def begin(self, resident: Resident) -> None:
         """Note that a resident is at this node from now on, unless it is known already."""
@@ -106,7 +106,7 @@ class Steps:
         if at is None:
             self._due.drop(resident)
         else:
-            self._due.put(resident, max(at, way.told + EVERY + self._loop.put_off()))
+            self._due.put(resident, max(at, way.told + STEPS_EVERY_MS + self._loop.put_off()))
 
     def _tell(self, resident: Resident, _due: int) -> None:
         way = self._ways[resident]

@@ -28,21 +28,21 @@ from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE_USUAL, Goal, Heading, Intent, Track
 
-#: ms that a takeover waits for an answer. After that no other node has the player.
-ANSWER_WITHIN = 300
+#: How long a takeover waits for an answer. After that no other node has the player.
+TAKEOVER_ANSWER_MS = 300
 
-#: If no other node has published anything about a player for this many ms after it was handed over,
+#: If no other node has published anything about a player for this long after it was handed over,
 #: this node publishes that the player is gone: the other node is dead, or the handover was lost.
-RELEASED_FOR = 3000
+RELEASED_FOR_MS = 3000
 
-#: This many ms after hearing that another node has the player, this node publishes that it is gone
+#: This long after hearing that another node has the player, this node publishes that it is gone
 #: from the square in which it was here. By then the other's enter has come wherever it comes, so
 #: the player blinks for nobody who heard that; whoever missed it loses the player, too.
-GONE_TOLD_AFTER = 400
+GONE_TOLD_AFTER_MS = 400
 
-#: A node names each player that came back to it once in this many ms, so two nodes that have the
+#: A node names each player that came back to it once in this time, so two nodes that have the
 #: same player notice it.
-NAMED_EVERY = 4000
+NAMED_EVERY_MS = 4000
 
 
 class Elsewhere(NamedTuple):
@@ -131,10 +131,10 @@ class Takeovers:
     def ask(self, id: int, done: Callable[[Elsewhere | None], None]) -> None:
         """Ask all other nodes for a player. Call `withdraw` first, if a takeover may be waiting.
 
-        `done` is called with the answer, with None after ANSWER_WITHIN ms, or with WITHDRAWN.
+        `done` is called with the answer, with None after TAKEOVER_ANSWER_MS, or with WITHDRAWN.
         """
         self._asked[id] = done
-        self._overdue.put(id, self._loop.now() + ANSWER_WITHIN)
+        self._overdue.put(id, self._loop.now() + TAKEOVER_ANSWER_MS)
         self._bus.to_player(id, peer_protocol.takeover(self._node, id))
 
     def withdraw(self, id: int) -> None:
@@ -153,7 +153,7 @@ class Takeovers:
         """
         if id not in self._watched:
             # Players that come at the same time are named at different times.
-            self._watched.put(id, self._loop.now() + id % NAMED_EVERY)
+            self._watched.put(id, self._loop.now() + id % NAMED_EVERY_MS)
 
     def watches(self, id: int) -> bool:
         """Return whether a player is named to the other nodes again and again."""
@@ -180,7 +180,7 @@ class Takeovers:
             self._residents.tell_gone(before)
         self.released[id] = resident
         self._arrived.discard(id)
-        self._ending.put(id, self._loop.now() + RELEASED_FOR)
+        self._ending.put(id, self._loop.now() + RELEASED_FOR_MS)
         if node is not None:
             lasts = ms_left(resident.pace_until, now)
             is_as = resident.name, resident.seq, *resident.track.at(now), resident.pace, lasts
@@ -196,7 +196,7 @@ class Takeovers:
         released = self.released.get(id)
         if released is not None and seq > released.seq and id not in self._arrived:
             self._arrived.add(id)
-            self._ending.put(id, self._loop.now() + GONE_TOLD_AFTER)
+            self._ending.put(id, self._loop.now() + GONE_TOLD_AFTER_MS)
 
     @property
     def expects(self) -> bool:
@@ -355,4 +355,4 @@ class Takeovers:
             self._publish_left(id, left[0])
         else:
             return
-        self._watched.put(id, self._loop.now() + NAMED_EVERY)
+        self._watched.put(id, self._loop.now() + NAMED_EVERY_MS)

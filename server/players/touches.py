@@ -17,21 +17,23 @@ from flatlands.world.grid import Grid, Rect, Square
 from flatlands.world.things import Thing
 from flatlands.world.track import NEVER_MS, UNIT, Track
 
-#: A player has gone away from a thing once it is this many units farther away than its reach. An
+#: A player has gone away from a thing once it is farther away than its reach by this much. An
 #: intent may be late, and lead a player back by a tile.
-LEFT: Final = UNIT * 5 // 4
+WENT_AWAY_UNITS: Final = UNIT * 5 // 4
 
-#: Units by which a player may seem to be too far away from what it has just come near to, since
+#: By how much a player may seem to be too far away from what it has just come near to, since
 #: positions are whole numbers.
-ROUNDED: Final = 4
+ROUNDED_UNITS: Final = 4
 
 #: A thing that can be touched, with its square, its position in units from the origin, and from how
 #: many units it is touched.
 _Near = tuple[Square, Thing, int, int, int]
 
-#: ms after which to look again, if a walk is not certain yet, or the game took no more calls.
-LOOK_AGAIN: Final = 50
-TRY_AGAIN: Final = 1000
+#: If a walk is not certain yet, it is looked at again after this.
+TOUCH_AGAIN_MS: Final = 50
+
+#: If the game took no more calls, it is called again after this.
+CALL_AGAIN_MS: Final = 1000
 
 
 class Touches:
@@ -102,7 +104,7 @@ class Touches:
             for square, thing, at_x, at_y, reach in near:
                 heard = self._squares.get(square)
                 there = heard is not None and heard.things.get(thing.id) == thing
-                if there and _is_within(x - at_x, y - at_y, reach + ROUNDED):
+                if there and _is_within(x - at_x, y - at_y, reach + ROUNDED_UNITS):
                     touched = self._touched.setdefault(resident, {})
                     # It may have lain there before `made` was told of it.
                     if thing.version <= touched.get(thing.id, -1):
@@ -112,7 +114,7 @@ class Touches:
                         touched.pop(thing.id, None)
                         failed = True
             # Each round is later than the one before, so there is a last one.
-            self._plan(resident, resident.track, due + (TRY_AGAIN if failed else 1))
+            self._plan(resident, resident.track, due + (CALL_AGAIN_MS if failed else 1))
 
     def _plan(self, resident: Resident, track: Track, since: int) -> None:
         """Find out what a resident comes near to first on a track, from a time in ms on."""
@@ -131,7 +133,7 @@ class Touches:
             _square, thing, at_x, at_y, reach = one
             away_x, away_y = x - at_x, y - at_y
             known = -1 if touched is None else touched.get(thing.id, -1)
-            if known >= 0 and _is_within(away_x, away_y, reach + LEFT):
+            if known >= 0 and _is_within(away_x, away_y, reach + WENT_AWAY_UNITS):
                 still = still or {}
                 still[thing.id] = known
                 if thing.version <= known:
@@ -208,7 +210,7 @@ class Touches:
     def _come(self, resident: Resident, due: int) -> None:
         certain = self._certain(resident)
         if certain < due:
-            self._due.put(resident, self._loop.now() + LOOK_AGAIN)
+            self._due.put(resident, self._loop.now() + TOUCH_AGAIN_MS)
         else:
             self._settle(resident, certain)
 

@@ -17,14 +17,16 @@ from flatlands.server.squares.subscription import Subscription
 from flatlands.world.grid import Grid, Square
 from flatlands.world.track import REACH, UNIT, Land, Tile, is_barred, tile_at
 
-#: ms between two looks at who stands in a wall, however that has come about.
-EVERY: Final = 1000
+#: Time between two looks at who stands in a wall, however that has come about.
+WALLS_EVERY_MS: Final = 1000
 
-#: Tiles within which a place beside a wall is looked for, and the steps to all of them, the nearest
-#: first.
-BESIDE: Final = 16
+#: The distance within which a place beside a wall is looked for.
+BESIDE_WALL_TILES: Final = 16
+
+#: The steps to all places within that distance, the nearest first.
 _NEAR: Final = sorted(
-    product(range(-BESIDE, BESIDE + 1), repeat=2), key=lambda step: step[0] ** 2 + step[1] ** 2
+    product(range(-BESIDE_WALL_TILES, BESIDE_WALL_TILES + 1), repeat=2),
+    key=lambda step: step[0] ** 2 + step[1] ** 2,
 )
 
 
@@ -50,7 +52,7 @@ class Walls:
         self._solid = list(solid.items())
         #: The tiles that have changed in this turn of the event loop.
         self._changed: dict[Square, set[Tile]] = {}
-        loop.every(EVERY, self._let_out)
+        loop.every(WALLS_EVERY_MS, self._let_out)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ground, name)

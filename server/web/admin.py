@@ -28,7 +28,7 @@ from flatlands.server.players.moderation import (
     KICK,
     MUTE,
     NOTICE,
-    SECONDS_MOST,
+    ORDER_MOST_S,
     Moderation,
     network,
 )
@@ -41,7 +41,7 @@ from flatlands.world.grid import Rect, Square
 log = logging.getLogger("flatlands")
 
 #: Minutes that an action is in force by default, and at most.
-MINUTES, MINUTES_MOST = 10, SECONDS_MOST // 60
+MINUTES, MINUTES_MOST = 10, ORDER_MOST_S // 60
 
 #: The most squares that are undone or cleared at once.
 SQUARES_MOST = 1000

@@ -75,7 +75,7 @@ def take_any_number(monkeypatch):
 
 def believe_any_time(monkeypatch):
     """An intent is believed to be as old as it claims."""
-    monkeypatch.setattr(movement, "INTENT_AGE", 100_000)
+    monkeypatch.setattr(movement, "INTENT_AGE_MS", 100_000)
 
 
 def walk_on_water(monkeypatch):

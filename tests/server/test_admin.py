@@ -9,7 +9,7 @@ import pytest
 
 from flatlands import __version__
 from flatlands.server.clients import sessions
-from flatlands.server.players.moderation import MARK
+from flatlands.server.players.moderation import MARK_CHARS
 from flatlands.server.storage.boards import owner_of
 from tests.inside import inside
 from tests.processes import PATIENCE, serving
@@ -214,7 +214,7 @@ def said_key(server, name, secret):
 
 def test_actions_on_a_key_outlive_the_server(tmp_path):
     secret = "a-key-of-tests-and-nobody"
-    owner = owner_of(secret)[:MARK]
+    owner = owner_of(secret)[:MARK_CHARS]
     settings = {"ADMIN_TOKEN": ADMIN, "STORE_URL": f"sqlite:///{tmp_path / 'store.db'}"}
     with inside(**settings) as server:
         ben = said_key(server, "Ben", secret)

@@ -18,7 +18,7 @@ from flatlands.server.game.cells import (
     Cells,
 )
 from flatlands.server.game.game import Game, every
-from flatlands.server.players.steps import TOGETHER
+from flatlands.server.players.steps import STEPS_TOGETHER_MS
 from flatlands.server.storage import reader, rows
 from flatlands.server.storage.rows import TILE
 from flatlands.testkit.clock import Clock
@@ -556,7 +556,7 @@ def test_a_player_who_goes_on_at_another_node_in_the_middle_of_a_walk_misses_no_
         harness.run(1)
     # It turns back at once: the game would be told of the tile behind it a moment later.
     a.walk(-1, 0)
-    harness.run(2 * TOGETHER)
+    harness.run(2 * STEPS_TOGETHER_MS)
     resident, steps = a.host.node.residents.by_id[a.id], a.host.node.movement.steps
     tile = tile_at(resident.track, a.now())
     assert tile != way()[-1]

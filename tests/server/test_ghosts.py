@@ -6,7 +6,7 @@ Failures that random worlds (tests/simulate) found, each as the shortest story t
 import pytest
 
 from flatlands.server.messages.peer_protocol import DRAINING, full_state, left
-from flatlands.server.players.residents import DIMMED_FOR
+from flatlands.server.players.residents import DIMMED_FOR_MS
 from flatlands.testkit.network import FakeLink
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, node_batch, two_nodes
@@ -47,7 +47,7 @@ def test_a_player_that_the_server_sent_away_stands_undimmed_and_plays_on_for_goo
     harness.run(100)
     assert not a.model.players[b.id].dimmed
     again = harness.client().hello(token=b.model.token)
-    harness.run(DIMMED_FOR + 100)
+    harness.run(DIMMED_FOR_MS + 100)
     assert a.sees(again)
     harness.check()
 
@@ -63,7 +63,7 @@ def test_a_player_that_hangs_up_before_its_claim_is_answered_is_no_ghost(two, co
     harness.run(500)
     assert b.connection.closed[0] == 4001
     assert [client.sees(b) for client in screens] == [code != 1000] * 3
-    harness.run(DIMMED_FOR + 5000)
+    harness.run(DIMMED_FOR_MS + 5000)
     assert not any(client.sees(b) for client in screens)
     harness.check()
 

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from flatlands.server.players.invitations import ANSWER_WITHIN
+from flatlands.server.players.invitations import INVITATION_ANSWER_MS
 from flatlands.server.players.moderation import BAR
-from flatlands.server.players.spots import NEAR, NEAREST
+from flatlands.server.players.spots import GUEST_FARTHEST_TILES, GUEST_NEAREST_TILES
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness
 
@@ -29,12 +29,16 @@ def invitation(client):
 def is_beside(guest, place):
     """Return whether a guest is as near to a place as guests begin."""
     x, y = guest.at()
-    return NEAREST - 0.01 <= math.hypot(x - place[0], y - place[1]) / UNIT <= NEAR + 0.01
+    return (
+        GUEST_NEAREST_TILES - 0.01
+        <= math.hypot(x - place[0], y - place[1]) / UNIT
+        <= GUEST_FARTHEST_TILES + 0.01
+    )
 
 
 def come(harness, near, node, token=None):
     guest = harness.client(harness.hosts[node]).hello("Guest", near=near, token=token)
-    harness.run(ANSWER_WITHIN + 100)
+    harness.run(INVITATION_ANSWER_MS + 100)
     assert guest.connection.closed is None
     return guest
 
@@ -163,7 +167,7 @@ def test_a_guest_that_hangs_up_before_its_host_is_found_never_joins(two):
     guest, text = harness.client(other), invitation(host)
     guest.say_hello("Hasty", near=text)
     guest.connection.lose()
-    harness.run(ANSWER_WITHIN + 100)
+    harness.run(INVITATION_ANSWER_MS + 100)
     assert len(other.node.residents.by_id) == residents
 
 
@@ -178,7 +182,7 @@ def test_a_guest_that_is_not_let_in_makes_nobody_turn(two, node):
         guest = harness.client(harness.hosts[node])
         guest.connection.address = "192.0.2.7"
         guest.hello("Guest", near=text)
-        harness.run(ANSWER_WITHIN + 100)
+        harness.run(INVITATION_ANSWER_MS + 100)
         assert guest.model.errors == ["kicked"]
     assert stats["events"] == before
 

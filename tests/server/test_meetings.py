@@ -9,7 +9,7 @@ import pytest
 
 from flatlands import Game as Engine
 from flatlands import action, number, plain
-from flatlands.server.players.meetings import EVERY
+from flatlands.server.players.meetings import MEETINGS_EVERY_MS
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Harness
 
@@ -74,7 +74,7 @@ def test_two_players_meet_once_each_at_its_own_node_and_again_when_they_have_bee
         assert met(ball) == [again, [pair[::-1] for pair in again]]
 
 
-@pytest.mark.parametrize("phase", range(0, EVERY, EVERY // 4))
+@pytest.mark.parametrize("phase", range(0, MEETINGS_EVERY_MS, MEETINGS_EVERY_MS // 4))
 def test_players_that_pass_each_other_between_two_looks_meet(ball, phase):
     a, b = stand(ball, "A", 0), stand(ball, "B", 12, 1)
     for client in (a, b):
@@ -85,7 +85,7 @@ def test_players_that_pass_each_other_between_two_looks_meet(ball, phase):
     b.walk(-1, 0)
     ball.run(800)
     assert met(ball) == [[("A", "B")], [("B", "A")]]
-    assert 2 * 1.5 * UNIT / (8 * SPEED) < EVERY / 1000
+    assert 2 * 1.5 * UNIT / (8 * SPEED) < MEETINGS_EVERY_MS / 1000
 
 
 def test_a_player_that_arrives_is_met_and_one_that_is_lost_is_not(ball):

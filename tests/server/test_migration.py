@@ -10,9 +10,9 @@ from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.cluster import placement
 from flatlands.server.cluster.districts import COLUMNS, ROWS
 from flatlands.server.players.invitations import Met
-from flatlands.server.players.moderation import BY_OWNER, KICK, MARK
+from flatlands.server.players.moderation import BY_OWNER, KICK, MARK_CHARS
 from flatlands.server.players.resident import Resident, State
-from flatlands.server.players.takeovers import NAMED_EVERY, RELEASED_FOR
+from flatlands.server.players.takeovers import NAMED_EVERY_MS, RELEASED_FOR_MS
 from flatlands.server.squares.outbox import REST_MOST
 from flatlands.server.workers.migration import (
     HEARD_WITHIN_MS,
@@ -265,7 +265,7 @@ def test_a_player_is_passed_on_in_the_middle_of_a_walk_and_neighbours_see_nothin
     machine.run(500)
     assert walker.model.players[id].ack == 2 and walker.model.errors == []
     assert there.model.chat[-1] == ("A", "after")
-    machine.run(RELEASED_FOR + 1000)
+    machine.run(RELEASED_FOR_MS + 1000)
     assert whose(machine, walker) is east and west.loop.stats["vanished"] == 0
     assert west.loop.stats["leaves"] == east.loop.stats["leaves"] == 0
     machine.check()
@@ -319,7 +319,7 @@ def test_a_player_passed_to_a_worker_that_has_an_order_against_it_is_sent_away(m
     [walker] = settled(machine, (-1, 0))
     walker.send(10, "a-key-of-tests-and-nobody")
     machine.run(4000)
-    mark = machine.hosts[0].node.residents.by_id[walker.id].owner[:MARK]
+    mark = machine.hosts[0].node.residents.by_id[walker.id].owner[:MARK_CHARS]
     order = (BY_OWNER[KICK], mark) if by_key else (KICK, str(walker.id))
     # The worker that it comes from has not read the order yet.
     machine.hosts[1].node.moderation.apply(*order, 600)
@@ -539,7 +539,7 @@ def test_a_player_that_is_lost_on_the_way_is_back_or_gone_and_never_doubled(mach
         machine.arrive()
         machine.run(500)
         assert again.id == client.id and other.sees(again)
-    machine.run(RELEASED_FOR + 500)
+    machine.run(RELEASED_FOR_MS + 500)
     assert other.sees(client) == comes_back
     # Meanwhile the other player is no longer kept at the first worker.
     machine.arrive()
@@ -650,5 +650,5 @@ def test_a_player_that_came_back_is_named_by_the_worker_to_which_it_was_passed_o
     both = [host for host in machine.hosts if client.id in host.node.residents.by_id]
     assert both == [first, third]
     first.broker.restore(first.node)
-    machine.run(NAMED_EVERY + 1000)
+    machine.run(NAMED_EVERY_MS + 1000)
     assert whose(machine, again) is third and again.connection.closed is None

@@ -6,26 +6,26 @@ from flatlands.server.players.moderation import (
     BAR,
     BY_OWNER,
     DOOR,
-    EVERY,
-    KEY,
     KICK,
-    MARK,
+    MARK_CHARS,
     MUTE,
     NOTICE,
-    NOTICE_FOR,
-    QUEUE,
+    NOTICE_FOR_S,
+    ORDERS_EVERY_MS,
+    ORDERS_QUEUE,
+    OWNER_KEY,
     network,
 )
 from flatlands.server.storage.boards import owner_of
 from tests.server.harness import Broken, two_nodes
 
 #: ms within which all nodes know an action.
-KNOWN = EVERY + 100
+KNOWN = ORDERS_EVERY_MS + 100
 
 
 #: A secret of a browser, and how actions name it.
 SECRET = "a-key-of-tests-and-nobody"
-OWNER = owner_of(SECRET)[:MARK]
+OWNER = owner_of(SECRET)[:MARK_CHARS]
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_a_key_that_comes_after_the_order_is_known_from_then_on(two, action):
     if action == KICK:
         give(harness, KICK, str(b.id), 600, host=1)
     harness.run(KNOWN)
-    assert len(harness.node.store_client.store.group(QUEUE, QUEUE)) == 2 + (action == KICK)
+    assert len(harness.node.store_client.store.group(ORDERS_QUEUE, ORDERS_QUEUE)) == 2 + (action == KICK)
     again = came_back(harness, 0)
     assert (again.model.errors or says(again)) == ["kicked" if action == KICK else "muted"]
 
@@ -182,7 +182,7 @@ def test_a_player_without_a_key_is_named_by_its_id_as_undo_names_it(two):
     assert back.model.errors == ["kicked"]
     # Without a key there is nothing by which a newcomer is known.
     assert harness.client(harness.hosts[0]).hello("B").connection.closed is None
-    assert not any(action == KEY for action, _ in moderation(harness)._known)
+    assert not any(action == OWNER_KEY for action, _ in moderation(harness)._known)
     # One that was named by its id is let in by that name too.
     give(harness, BY_OWNER[KICK], f"{b.id:016x}", 0)
     give(harness, KICK, str(b.id), 600)
@@ -361,17 +361,17 @@ def test_a_notice_is_told_once_by_every_node_and_kept_by_none(two):
 
     for times in (1, 2):
         moderation(harness).apply(NOTICE, "a restart in 5 minutes", 0)
-        harness.run(3 * EVERY)
+        harness.run(3 * ORDERS_EVERY_MS)
         assert told() == ["a restart in 5 minutes"] * 2 * times
     assert not any(len(host.node.moderation) for host in harness.hosts)
-    harness.run(1000 * NOTICE_FOR + EVERY)
-    assert harness.node.store_client.store.count(QUEUE) == 0
+    harness.run(1000 * NOTICE_FOR_S + ORDERS_EVERY_MS)
+    assert harness.node.store_client.store.count(ORDERS_QUEUE) == 0
 
 
 @pytest.mark.parametrize("stored", [True, False])
 def test_a_limited_number_of_orders_is_remembered(stored, monkeypatch):
     most = 100
-    monkeypatch.setattr("flatlands.server.players.moderation.LIMIT", most)
+    monkeypatch.setattr("flatlands.server.players.moderation.ORDERS_MOST", most)
     harness = two_nodes(stored=stored)[0]
     for id in range(most + 10):
         moderation(harness).apply(KICK, str(id), 60 + id)
@@ -382,4 +382,4 @@ def test_a_limited_number_of_orders_is_remembered(stored, monkeypatch):
     moderation(harness).apply(MUTE, "1", 60)
     assert len(moderation(harness)) <= most - 30
     if stored:
-        assert harness.node.store_client.store.count(QUEUE) <= most - 30
+        assert harness.node.store_client.store.count(ORDERS_QUEUE) <= most - 30

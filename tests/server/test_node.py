@@ -4,8 +4,8 @@ import msgpack
 import pytest
 
 from flatlands.server.messages import protocol
-from flatlands.server.players.movement import AWAITED_FOR, INTENT_AGE, RENEW_BEFORE
-from flatlands.server.players.residents import DIMMED_FOR, LEFT_FOR
+from flatlands.server.players.movement import AWAITED_FOR_MS, INTENT_AGE_MS, RENEW_BEFORE_MS
+from flatlands.server.players.residents import DIMMED_FOR_MS, LEFT_FOR_MS
 from flatlands.server.runtime.loop import BEAT_MS, FORGIVE_FOR_MS
 from flatlands.server.squares.outbox import WAITS
 from flatlands.server.squares.replicas import LINGER
@@ -29,8 +29,8 @@ def walked(ms):
     """Return how many units a player that walks straight east advances in `ms`: it loses a part of
     a unit with each leg, since the duration of a leg is rounded up."""
     lasts = duration(REACH, 0)
-    legs, rest = divmod(ms, lasts - RENEW_BEFORE)
-    forward = legs * (REACH * (lasts - RENEW_BEFORE) // lasts) + REACH * rest // lasts
+    legs, rest = divmod(ms, lasts - RENEW_BEFORE_MS)
+    forward = legs * (REACH * (lasts - RENEW_BEFORE_MS) // lasts) + REACH * rest // lasts
     assert 0 <= SPEED * ms // 1000 - forward <= legs + 1
     return forward
 
@@ -119,8 +119,8 @@ def test_an_intent_begins_when_it_was_meant_but_not_long_ago_nor_in_the_future(h
     client = harness.place("A", (0, 0))
     x = client.at()[0]
     harness.run(1000)
-    client.walk(1, 0, age=INTENT_AGE // 2)
-    assert client.at()[0] == x + walked(INTENT_AGE // 2)
+    client.walk(1, 0, age=INTENT_AGE_MS // 2)
+    assert client.at()[0] == x + walked(INTENT_AGE_MS // 2)
     client.walk(0, 0, age=10_000)
     assert client.at()[0] == x
     client.walk(1, 0, age=-5000)
@@ -136,9 +136,9 @@ def test_a_player_that_stood_for_long_gains_no_more_than_the_age_of_an_intent(ha
     t = client.now() - 5000
     # Its track began long ago: only the limit of an intent's age prevents a jump.
     client.send(*([2, 1, t, 1, 0] if intent == "walk" else [3, 1, t, x + 50 * UNIT, y]))
-    assert client.at() == (x + walked(INTENT_AGE), y)
+    assert client.at() == (x + walked(INTENT_AGE_MS), y)
     harness.run(1000)
-    assert client.at() == (x + walked(INTENT_AGE + 1000), y)
+    assert client.at() == (x + walked(INTENT_AGE_MS + 1000), y)
 
 
 def test_a_late_intent_takes_back_a_crossing(harness):
@@ -183,13 +183,13 @@ def test_whatever_code_a_client_closes_with_it_is_dimmed_stands_and_leaves_after
     harness.run(10)
     at = a.at(b)
     assert a.model.players[b.id].dimmed
-    harness.run(DIMMED_FOR - 100)
+    harness.run(DIMMED_FOR_MS - 100)
     assert a.at(b) == at
     harness.run(200)
     assert not a.sees(b) and b.id not in harness.node.residents.by_id
 
 
-@pytest.mark.parametrize("after", [5000, DIMMED_FOR + 1000])
+@pytest.mark.parametrize("after", [5000, DIMMED_FOR_MS + 1000])
 def test_a_player_that_comes_back_in_time_or_late_goes_on_as_itself_where_it_was(harness, after):
     a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     b.walk(1, 0)
@@ -200,7 +200,7 @@ def test_a_player_that_comes_back_in_time_or_late_goes_on_as_itself_where_it_was
     again = harness.client().hello("B", token=token)
     assert again.id == b.id and again.at() == place
     assert not a.model.players[b.id].dimmed
-    harness.run(2 * DIMMED_FOR)
+    harness.run(2 * DIMMED_FOR_MS)
     assert a.sees(again)
     again.walk(0, 1)
     harness.run(100)
@@ -365,7 +365,7 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     assert replicas.squares == {} and not len(replicas.due)
     assert harness.node.outbox.numbers == harness.node.outbox.present == {}
     # A player that left is remembered for a minute: another node may ask where it was.
-    harness.run(LEFT_FOR)
+    harness.run(LEFT_FOR_MS)
     assert harness.broker.channels == {channels.nodes, channels.node(id)}
 
 
@@ -446,14 +446,14 @@ def test_after_a_node_stood_still_players_that_walk_in_a_direction_do_not_jump(s
     else:
         harness.run(900)
         # The page halted its player when no answer came, and now continues as the node does.
-        most = min(slept, AWAITED_FOR)
+        most = min(slept, AWAITED_FOR_MS)
         assert walked(3000 + most) <= walker.at()[0] - start <= walked(4000 + most)
         assert resident(walker).walks(harness.loop.now())
     harness.run(1000)
     assert other.at(walker) == walker.at()
 
 
-@pytest.mark.parametrize("slept", [1600, 2500, AWAITED_FOR - BEAT_MS])
+@pytest.mark.parametrize("slept", [1600, 2500, AWAITED_FOR_MS - BEAT_MS])
 def test_walks_that_go_on_after_a_node_stood_still_are_not_cut_later(slept):
     harness, walker, other = two_nodes()
     other.send(5, 99, 70)
@@ -492,7 +492,7 @@ def test_what_is_asked_while_a_node_stands_still_begins_when_it_was_asked(harnes
     harness.run(20_000)
     harness.hosts[0].thaw()
     harness.run(1000)
-    assert client.at() == (x + walked(AWAITED_FOR - 1000) + walked(1000), y)
+    assert client.at() == (x + walked(AWAITED_FOR_MS - 1000) + walked(1000), y)
     # Its connection is lost in the next pause; it stays where it was when no answer came.
     harness.hosts[0].freeze()
     harness.run(1000)
@@ -501,7 +501,7 @@ def test_what_is_asked_while_a_node_stands_still_begins_when_it_was_asked(harnes
     harness.hosts[0].thaw()
     harness.run(1000)
     assert resident(client).dimmed and resident(client).track.at(harness.clock.time) == (
-        x + walked(AWAITED_FOR - 1000) + walked(1000 + AWAITED_FOR),
+        x + walked(AWAITED_FOR_MS - 1000) + walked(1000 + AWAITED_FOR_MS),
         y,
     )
 

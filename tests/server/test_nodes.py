@@ -5,8 +5,8 @@ import pytest
 
 from flatlands.server.clients.admission import WALKED_UNITS
 from flatlands.server.messages import peer_protocol
-from flatlands.server.players.residents import DIMMED_FOR, LEFT_FOR
-from flatlands.server.players.takeovers import GONE_TOLD_AFTER
+from flatlands.server.players.residents import DIMMED_FOR_MS, LEFT_FOR_MS
+from flatlands.server.players.takeovers import GONE_TOLD_AFTER_MS
 from flatlands.server.squares.peers import DEAD_AFTER
 from flatlands.testkit.comparison import true_records
 from flatlands.world.track import SPEED, UNIT
@@ -75,7 +75,7 @@ def test_nobody_comes_back_where_it_cannot_have_walked(two):
         harness.run(400)
         assert back.at() == made
         back.connection.lose(1000)
-        harness.run(LEFT_FOR + 1000)
+        harness.run(LEFT_FOR_MS + 1000)
 
 
 def test_nobody_comes_back_in_the_water():
@@ -142,7 +142,7 @@ def test_a_player_comes_back_at_another_node_where_it_stood_and_nobody_blinks(tw
     assert again.id == b.id and again.at() == place
     assert code or b.connection.closed[0] == 4001
     assert b.id not in harness.hosts[1].node.residents.by_id
-    for _ in range((DIMMED_FOR + 5000) // 10):
+    for _ in range((DIMMED_FOR_MS + 5000) // 10):
         harness.run(10)
         assert a.sees(again) and not a.model.players[b.id].dimmed
 
@@ -224,7 +224,7 @@ def test_a_player_kept_by_a_node_far_away_is_gone_from_here_once_no_enter_can_co
     while held_by(harness, b) != [True, False]:
         harness.run(1)
     assert watcher.sees(again)
-    harness.run(GONE_TOLD_AFTER + 100)
+    harness.run(GONE_TOLD_AFTER_MS + 100)
     assert not watcher.sees(again)
     harness.check()
 
@@ -249,7 +249,7 @@ def test_a_node_that_stops_keeps_its_players_in_sight_until_they_are_back(two):
     again = harness.client(harness.hosts[0]).hello("B", token=token)
     harness.run(400)
     assert again.id == b.id
-    harness.run(DIMMED_FOR + 3000)
+    harness.run(DIMMED_FOR_MS + 3000)
     assert a.sees(again)
 
 

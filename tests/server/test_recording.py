@@ -6,7 +6,7 @@ from flatlands import Game as Engine
 from flatlands import action, number, plain
 from flatlands.server.game.me import Me
 from flatlands.server.messages.peer_protocol import RECORDED
-from flatlands.server.players.recording import MOST
+from flatlands.server.players.recording import POINTS_MOST
 from flatlands.testkit.harness import Harness
 from flatlands.world.track import UNIT
 
@@ -148,7 +148,7 @@ def test_anything_but_a_walk_ends_a_recording(harness, what):
         a.host.thaw()
         harness.run(500)
     else:
-        for turn in range(MOST):
+        for turn in range(POINTS_MOST):
             assert way(a)
             a.walk((-1) ** turn, 0)
             harness.run(150)
@@ -216,7 +216,7 @@ def test_a_player_that_accepts_an_invitation_at_another_node_is_no_longer_record
 
 def test_other_nodes_believe_the_longest_recording():
     # It may end with a rest, and with the present place of the player.
-    assert MOST + 3 <= RECORDED
+    assert POINTS_MOST + 3 <= RECORDED
 
 
 def test_a_player_looks_as_its_page_has_chosen(harness):

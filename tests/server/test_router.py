@@ -17,7 +17,7 @@ from flatlands.server.cluster.router import (
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
-from flatlands.server.players.takeovers import RELEASED_FOR
+from flatlands.server.players.takeovers import RELEASED_FOR_MS
 from flatlands.server.squares.peers import NodeLoad
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
@@ -251,7 +251,7 @@ def test_a_walker_goes_to_another_machine_and_nobody_sees_it_stop(machines):
     assert abs(there.at()[0] - expected) <= 60
     assert abs(near.at(there)[0] - expected) <= 60 and abs(far.at(there)[0] - expected) <= 60
     assert west.loop.stats["moved_to"] == east.loop.stats["moved_here"] == 1
-    machines.run(RELEASED_FOR + 1000)
+    machines.run(RELEASED_FOR_MS + 1000)
     there.walk(0, 1)
     machines.run(500)
     assert intent(resident) == (Heading, 0, 1) and resident.ack == 1

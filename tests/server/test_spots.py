@@ -5,7 +5,12 @@ from collections import Counter
 
 import pytest
 
-from flatlands.server.players.spots import NEAR, NEAREST, Spots, spread_square
+from flatlands.server.players.spots import (
+    GUEST_FARTHEST_TILES,
+    GUEST_NEAREST_TILES,
+    Spots,
+    spread_square,
+)
 from flatlands.testkit.ground import PatchedTerrain
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, Terrain
@@ -70,7 +75,11 @@ def test_a_guest_begins_beside_a_friend():
     spots = Spots(GRID, TERRAIN, 0)
     for _ in range(50):
         x, y = spots.beside(1000, -5000)
-        assert NEAREST * UNIT - 1 <= math.hypot(x - 1000, y + 5000) <= NEAR * UNIT + 1
+        assert (
+            GUEST_NEAREST_TILES * UNIT - 1
+            <= math.hypot(x - 1000, y + 5000)
+            <= GUEST_FARTHEST_TILES * UNIT + 1
+        )
 
 
 def test_newcomers_do_not_begin_on_high_ground():

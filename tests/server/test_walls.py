@@ -5,7 +5,7 @@ import pytest
 from flatlands.server.game.actions import action, number
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.game import Game
-from flatlands.server.players.walls import EVERY
+from flatlands.server.players.walls import WALLS_EVERY_MS
 from flatlands.world.track import UNIT
 from tests.server.test_cells import world
 
@@ -91,7 +91,7 @@ def test_a_player_that_comes_back_into_a_wall_is_put_beside_it():
     harness.run(2000)
     wall(b, [at])
     again = harness.client(b.host).hello("A", token=token)
-    harness.run(EVERY + 100)
+    harness.run(WALLS_EVERY_MS + 100)
     assert again.model.id == a.model.id and tile(again) != at
     assert max(abs(p - q) for p, q in zip(tile(again), at, strict=True)) == 1
 
@@ -114,7 +114,7 @@ def test_a_newcomer_whose_place_is_all_built_over_is_put_beside_it():
     harness.run(100)
     assert node.game.blocked((3, 3)) and not node.game.blocked((13, 3))
     late = harness.client(a.host).hello("Late")
-    harness.run(EVERY + 100)
+    harness.run(WALLS_EVERY_MS + 100)
     assert not node.game.blocked(tile(late))
 
 

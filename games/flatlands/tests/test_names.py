@@ -9,9 +9,9 @@ from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.search import READING_MS, Texts
 from flatlands.server.messages.peer_protocol import SEEK
 from flatlands.server.players import names
-from flatlands.server.players.moderation import BY_OWNER, MARK, MUTE
-from flatlands.server.players.names import ANSWER_WITHIN, ASKS, LOOKS, folded, matches
-from flatlands.server.players.names import KEPT_FOR as ANSWER_KEPT_FOR
+from flatlands.server.players.moderation import BY_OWNER, MARK_CHARS, MUTE
+from flatlands.server.players.names import NAME_ANSWER_MS, NAME_ASKS, NAME_LOOKS, folded, matches
+from flatlands.server.players.names import NAME_KEPT_MS as ANSWER_KEPT_FOR
 from flatlands.world.track import UNIT
 from tests.server.harness import KEY
 
@@ -33,7 +33,7 @@ def come(harness, name, tile=(0, 0), host=0):
 def sought(client, words):
     """Return the names of the people, and the cairns, that a player finds."""
     client.send(35, "seek", [words])
-    client.harness.run(ANSWER_WITHIN + 100)
+    client.harness.run(NAME_ANSWER_MS + 100)
     asked, people, cairns, _marks = client.model.messages["sought"]
     assert asked == words
     return [name for _id, name, *_ in people], cairns
@@ -64,7 +64,7 @@ def test_a_player_that_is_muted_or_has_lost_its_connection_or_left_is_not_found(
     ada, away, loud = come(two, "Ada"), come(two, "Rob", host=1), come(two, "Roy", host=1)
     assert sorted(sought(ada, "ro")[0]) == ["Rob", "Roy"]
     away.connection.lose(1006)
-    order = (BY_OWNER[MUTE], loud.session.playing.owner[:MARK]) if by_key else (MUTE, str(loud.id))
+    order = (BY_OWNER[MUTE], loud.session.playing.owner[:MARK_CHARS]) if by_key else (MUTE, str(loud.id))
     two.hosts[1].node.moderation.apply(*order, 60)
     two.run(ANSWER_KEPT_FOR + 3000)
     assert sought(ada, "ro")[0] == []
@@ -179,25 +179,25 @@ def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     other._news[SEEK] = lambda *fields: (looks.append(fields), answer(*fields))
     for _ in range(50):
         names.find("ro", 0, 0, found.append)
-    two.run(ANSWER_WITHIN + 100)
+    two.run(NAME_ANSWER_MS + 100)
     assert len(looks) == 1 and len(found) == 50 and all(len(each) == 1 for each in found)
     names.find("RÓ", 0, 0, found.append)
     assert len(found) == 51 and found[-1] == found[0]
     for i in range(100):
         names.find(f"ro{i}", 0, 0, found.append)
-    two.run(ANSWER_WITHIN + 100)
-    assert len(found) == 151 and len(looks) <= 1 + ASKS.burst + 3
+    two.run(NAME_ANSWER_MS + 100)
+    assert len(found) == 151 and len(looks) <= 1 + NAME_ASKS.burst + 3
     # A node that many nodes ask limits how often it looks, too.
     told = []
     other.names._look = lambda question: told.append(question) or []
     for nonce in range(200):
         other.names.asked(two.node.id, nonce, "ro", 0, 0)
-    assert len(told) <= LOOKS.burst
+    assert len(told) <= NAME_LOOKS.burst
 
 
 def test_a_player_that_leaves_before_the_answer_is_told_nothing(two):
     gone, _ = come(two, "Gone"), come(two, "Ros", host=1)
     gone.send(35, "seek", ["ros"])
     gone.connection.lose(1000)
-    two.run(ANSWER_WITHIN + 100)
+    two.run(NAME_ANSWER_MS + 100)
     assert "sought" not in gone.model.messages

@@ -12,7 +12,7 @@ from flatlands.games.flatlands.echoes.echoes import Echo, Echoes
 from flatlands.games.flatlands.echoes.run import LENGTH, RING, between, packed
 from flatlands.games.flatlands.ground.posts import APART, SIDES, Posts
 from flatlands.games.flatlands.pace import LONGEST
-from flatlands.server.players.recording import MOST
+from flatlands.server.players.recording import POINTS_MOST
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import SPEED, UNIT
 from games.flatlands.tests.worlds import lonely, noted, part, resident
@@ -212,7 +212,7 @@ def test_a_long_way_with_many_turns_is_stored_briefly_and_near_the_true_one():
     assert len(text) <= LENGTH
     assert points(text)[0] == (0, 0, 900 // 8 / 128) and points(text)[-1][0] == 12_900
     # A straight way of many pieces is stored as one of few.
-    assert len(points(packed([(100 * n, 512 * n, 0) for n in range(MOST)], (0, 0)))) < 20
+    assert len(points(packed([(100 * n, 512 * n, 0) for n in range(POINTS_MOST)], (0, 0)))) < 20
     # A runner that rests still rests in what is stored.
     rests = [(0, 0, 0), (1000, 5120, 0), (3000, 5120, 0), (4000, 10240, 0)]
     assert [t for t, *_ in points(packed(rests, (0, 0)))] == [0, 1000, 3000, 4000]
@@ -330,7 +330,7 @@ def test_a_trick_does_not_count_as_a_run(trick, refusal):
         ada.go(-20.5, -1.5)
         world.run(LONGEST / 1000)
     elif trick == "turns":
-        for turn in range(MOST):
+        for turn in range(POINTS_MOST):
             ada.walk(*[(1, 0), (-1, 0)][turn % 2])
             world.run(0.15)
     ada.go(THERE[0] + 0.5, THERE[1] + 0.5)

@@ -19,7 +19,7 @@ from flatlands.server.messages.channels import nodes_channel
 from flatlands.server.messages.peer_protocol import BATCH, HEARTBEAT, Malformed
 from flatlands.server.node import Node
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, STALLED
+from flatlands.server.squares.peers import HEARTBEAT_EVERY, LINK_BROKEN_S, STALLED_MS
 from flatlands.world.batches import Content
 from flatlands.world.events import Event, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Grid, Square
@@ -147,7 +147,7 @@ class Watcher:
     def _beat(self) -> None:
         """Ask where players are, and forget the nodes that are dead, once a second."""
         now = self.loop.now()
-        if now - self._beat_due > STALLED:
+        if now - self._beat_due > STALLED_MS:
             # This process stood still: what the nodes have sent is still to be read.
             self.node.peers.hear_all(now)
         self.node.peers.bury(now)
@@ -207,7 +207,7 @@ class Watcher:
             raise Silent(str(link))
 
     def _broken(self) -> list[LinkAge]:
-        return [link for link in self._broker.links() if link.seconds > BROKEN_AFTER]
+        return [link for link in self._broker.links() if link.seconds > LINK_BROKEN_S]
 
     def players(self) -> list[tuple[Square, Player]]:
         """Return all players, each once, with the squares in which they are."""

@@ -26,10 +26,12 @@ CROWD_UNTIL: Final = 0.8
 #: The most bytes of sketches a second that a screen gets from one crowd. Moves that do not fit
 #: wait, the oldest first, and newer ones of the same players replace them.
 SKETCH_RATE: Final = 31_000
+
+#: Bytes of one sketch.
 SKETCH_BYTES: Final = 6
 
-#: A crowd that has told nothing for a while may tell of as many moves at once as in this many ms.
-SAVED: Final = 1000
+#: A crowd that has told nothing for a while may tell of as many moves at once as in this time.
+SAVED_MS: Final = 1000
 
 
 class Crowd:
@@ -74,7 +76,7 @@ class Crowd:
         """Return what screens are told in a flush that is written at the time `now`."""
         replica, before = self._replica, self._moved.before
         corner = Corner(self._square, self._span, now)
-        most = max(min(now - self._told, SAVED) * SKETCH_RATE // (1000 * SKETCH_BYTES), 1)
+        most = max(min(now - self._told, SAVED_MS) * SKETCH_RATE // (1000 * SKETCH_BYTES), 1)
         self._told = now
         told = Told()
         sketches: dict[int, list[tuple[int, bytes]]] = {}

@@ -16,22 +16,22 @@ from flatlands.server.net.frames import frame
 from flatlands.server.runtime.loop import Loop
 from flatlands.world.grid import Rect, Square
 
-#: The ms from the begin of a flush to the next one, by the screens that hold squares: those between
-#: two of these numbers have what lies between on a straight line. Each flush costs a write for each
-#: screen, so the more there are, the fewer flushes.
-PACE: Final = ((400, 25), (2000, 75), (5000, 100))
+#: Pairs of a number of screens that hold squares, and the ms from the begin of a flush to the next
+#: one. For a number between two of these, the ms lie on a straight line. Each flush costs a write
+#: for each screen, so the more there are, the fewer flushes.
+FLUSH_PACE: Final = ((400, 25), (2000, 75), (5000, 100))
 
-#: A flush that comes late by more than TIMELY ms puts off the next one by as much as it is later
-#: than that, LONGEST ms at most: the node has too much to do, and few large writes cost less than
-#: many small ones.
-TIMELY: Final = 5
-LONGEST: Final = 250
+#: A flush that comes late by more than TIMELY_MS puts off the next one by as much as it is later
+#: than that, PUT_OFF_FLUSH_MS at most: the node has too much to do, and few large writes cost less
+#: than many small ones.
+TIMELY_MS: Final = 5
+PUT_OFF_FLUSH_MS: Final = 250
 
 #: For one flush in this many it is measured how long ago its batches were begun.
-SAMPLED: Final = 16
+FLUSHES_A_SAMPLE: Final = 16
 
-#: ms after which there is a flush for the moves of a crowd that had no room in the one before.
-MORE_AFTER: Final = 50
+#: The moves of a crowd that had no room in a flush get another one after this.
+MORE_AFTER_MS: Final = 50
 
 
 class Screen(Protocol):
@@ -299,7 +299,7 @@ class Hub:
         now = self._loop.now()
         late = 0 if self._planned is None else now - self._planned
         self._planned = None
-        begun = self._begun() if number % SAMPLED == 0 else []
+        begun = self._begun() if number % FLUSHES_A_SAMPLE == 0 else []
         writes = size = batches_sent = 0
         own: dict[Screen, list[bytes]] = {}
         for group in self._collect(now, own):
@@ -325,12 +325,12 @@ class Hub:
         self._loop.record("flush", int(seconds * 1e6))
         for sent in begun:
             self._loop.record("intent_to_write", (self._loop.now() - sent) * 1000)
-        puts_off = min(max(late - TIMELY, 0), LONGEST)
+        puts_off = min(max(late - TIMELY_MS, 0), PUT_OFF_FLUSH_MS)
         self.interval = max(self.pace(self.screens_holding), self.least) + puts_off
         self.not_before = now + round(self.interval)
         if self._crowds:
             # The room for moves grows with time: a flush right now would have room for one only.
-            self._more.set(now + MORE_AFTER)
+            self._more.set(now + MORE_AFTER_MS)
         self.stats["flushes"] += 1
         self.stats["writes"] += writes
         self.stats["flushed_bytes"] += size
@@ -392,7 +392,7 @@ class Hub:
 
 def pace(screens: int) -> float:
     """Return the ms from a flush to the next one, if this many screens hold squares."""
-    (few, least), *rest = PACE
+    (few, least), *rest = FLUSH_PACE
     for many, ms in rest:
         if screens < many:
             return least + (ms - least) * max(screens - few, 0) / (many - few)

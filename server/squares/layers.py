@@ -23,13 +23,13 @@ from flatlands.world.grid import Square
 from flatlands.world.tiles import AHEAD, WRITE, Tiles, between, fit
 
 #: Bytes of the writes in one message.
-PAGE: Final = WRITES_MOST * WRITE.size
+PAGE_BYTES: Final = WRITES_MOST * WRITE.size
 
-#: What was heard is looked at after this many ms: most of it is in the store by then.
-LOOK_AFTER: Final = 2000
+#: What was heard is looked at after this: most of it is in the store by then.
+HEARD_LOOK_MS: Final = 2000
 
-#: ms between two looks.
-EVERY: Final = 1000
+#: Time between two looks.
+LAYERS_EVERY_MS: Final = 1000
 
 #: Later than any stamp, in ms.
 _EVER: Final = 2**42 - 1
@@ -76,7 +76,7 @@ class LayerRegistry:
         self._received: deque[tuple[int, int, Square, Sequence[Any]]] = deque()
         #: What may not be in the store: node -> (layer, square) -> its writes.
         self._held: dict[int, dict[tuple[int, Square], Tiles]] = {}
-        loop.every(EVERY, self._look)
+        loop.every(LAYERS_EVERY_MS, self._look)
 
     def check(self, writes: Sequence[Any]) -> None:
         """Raise Malformed unless writes, as in Content, are to layers and tiles that exist. A node
@@ -115,7 +115,7 @@ class LayerRegistry:
     def _look(self) -> None:
         self._say_stored()
         received, peers = self._received, self._peers.peers
-        while received and received[0][0] <= self._loop.now() - LOOK_AFTER:
+        while received and received[0][0] <= self._loop.now() - HEARD_LOOK_MS:
             self._hold(*received.popleft()[1:])
         for node, held in list(self._held.items()):
             if node not in peers:
@@ -205,8 +205,8 @@ class Layers:
     def pages(self) -> list[list[Any]]:
         """Return the writes that the store may not have, in pages of one message each."""
         return [
-            [layer, some[at : at + PAGE]]
+            [layer, some[at : at + PAGE_BYTES]]
             for layer, tiles in self.tiles.items()
             for some in (tiles.pack(self._ground.layers[layer].since()),)
-            for at in range(0, len(some), PAGE)
+            for at in range(0, len(some), PAGE_BYTES)
         ]

@@ -21,43 +21,48 @@ from flatlands.server.runtime.timers import TimerQueue
 log = logging.getLogger("flatlands")
 
 #: ms between two heartbeats of a node, as long as there are no more than HEARTBEATS_HEARD nodes.
-#: With more nodes it is longer, so that nobody hears more than that many heartbeats a second.
+#: With more nodes it is longer.
 HEARTBEAT_EVERY = 1000
+
+#: Nobody hears more heartbeats a second than this.
 HEARTBEATS_HEARD: float = 50
 
-#: A node from which nothing has come for DEAD_AFTER ms, or for three times as long as it said that
-#: its heartbeats are apart, is dead. Its players may be gone from squares before that
-#: (subscription.py). One that said that it stops is kept for GONE_AFTER ms, since its players are
-#: on their way back. The computer players of any node are kept as long, since other nodes take them
-#: on.
-DEAD_AFTER, GONE_AFTER = 3000, 10_000
+#: A node from which nothing has come for this long, or for three times as long as it said that its
+#: heartbeats are apart, is dead. Its players may be gone from squares before that
+#: (subscription.py).
+NODE_DEAD_MS = 3000
 
-#: If nothing that this node sends to itself has come back for this many ms, its link is down. It
-#: then declares no other node dead; nor does it while its last heartbeat that came back is older
-#: than one and a half times the interval between them.
-FRESH = 1500
+#: A node that said that it stops is kept for this long, since its players are on their way back.
+#: The computer players of any node are kept as long, since other nodes take them on.
+NODE_GONE_MS = 10_000
 
-#: A node to which nothing has come back for this many ms is not ready for players.
-DEAF_AFTER = 3000
+#: If nothing that this node sends to itself has come back for this long, its link is down. It then
+#: declares no other node dead; nor does it while its last heartbeat that came back is older than
+#: one and a half times the interval between them.
+LINK_FRESH_MS = 1500
 
-#: If the event loop stood still for more ms than this, heartbeats of other nodes may wait unread.
-STALLED = 1000
+#: A node to which nothing has come back for this long is not ready for players.
+LINK_DEAF_MS = 3000
+
+#: If the event loop stood still for longer than this, heartbeats of other nodes may wait unread.
+STALLED_MS = 1000
 
 #: The difference between a node's clock and this node's is the smallest value of (time of receipt -
-#: sent) over this many ms.
-CLOCK_WINDOW = 60_000
+#: sent) over this time.
+CLOCK_WINDOW_MS = 60_000
 
-#: If RECENT heartbeats in a row come more than CLOCK_SET_BACK ms later than the quickest one, the
+#: If RECENT_BEATS in a row come later than the quickest one by more than CLOCK_SET_BACK_MS, the
 #: node's clock was set back, as after its machine was suspended. Older measurements are forgotten.
-CLOCK_SET_BACK, RECENT = 250, 5
+CLOCK_SET_BACK_MS = 250
+RECENT_BEATS = 5
 
-#: A node that starts waits for this many ms before it is ready. In this time it receives a
+#: A node that starts waits for this long before it is ready. In this time it receives a
 #: heartbeat of every other node, or of more than HEARTBEATS_HEARD.
-LISTEN_FOR = 1500
+LISTEN_FOR_MS = 1500
 
-#: The link to one of the broker's servers counts as broken after this many seconds without a sign
-#: of life. The broker asks for one each second.
-BROKEN_AFTER = 2.5
+#: The link to one of the broker's servers counts as broken after this time without a sign of life.
+#: The broker asks for one each second.
+LINK_BROKEN_S = 2.5
 
 #: The most other nodes that a node listens to, compatible or not, including those that have just
 #: died: a world of a thousand nodes may be replaced as a whole. More of them are likely to be
@@ -86,17 +91,18 @@ OTHER_STORE = (
 )
 
 #: What is logged, and told to operators, if another node shares the store and is not heard.
-APART = (
+UNHEARD_NODE = (
     "another server uses the same store but a different broker, so their players cannot see each "
     "other: compare BROKER_URL on all servers"
 )
 
-#: What is logged if nothing comes from a square, and how many such squares /readyz names.
+#: What is logged if nothing comes from a square.
 DEAF_SQUARE = (
     "the broker is connected but delivers nothing for some squares: check that it lets this user "
     "publish and subscribe to the channels that /readyz names"
 )
-NAMED = 3
+#: How many such squares /readyz names.
+DEAF_NAMED = 3
 
 #: Other reasons why a node is not ready.
 DEAF = "the broker does not deliver what this server publishes"
@@ -115,7 +121,7 @@ class NodeLoad(NamedTuple):
 
 def silent(every: int) -> int:
     """Return after how many ms of silence a node is dead if its heartbeats are `every` ms apart."""
-    return DEAD_AFTER * every // HEARTBEAT_EVERY
+    return NODE_DEAD_MS * every // HEARTBEAT_EVERY
 
 
 class Peer:
@@ -141,10 +147,10 @@ class Peer:
         self.stored = 0
         #: ms to add to its times to make them this node's; None before anything was measured.
         self.offset: int | None = None
-        #: Pairs (time of receipt, receipt - sent) of the last CLOCK_WINDOW ms. A pair goes when a
+        #: Pairs (time of receipt, receipt - sent) of the last CLOCK_WINDOW_MS. A pair goes when a
         #: later one has a smaller difference, so the first always has the smallest.
         self._samples: list[tuple[int, int]] = []
-        #: The last RECENT differences, the oldest first.
+        #: The last RECENT_BEATS differences, the oldest first.
         self._recent: list[int] = []
 
     @property
@@ -159,15 +165,15 @@ class Peer:
         """
         difference, samples, recent = now - sent, self._samples, self._recent
         recent.append(difference)
-        if len(recent) > RECENT:
+        if len(recent) > RECENT_BEATS:
             del recent[0]
-        if len(recent) == RECENT and min(recent) > samples[0][1] + CLOCK_SET_BACK:
+        if len(recent) == RECENT_BEATS and min(recent) > samples[0][1] + CLOCK_SET_BACK_MS:
             samples.clear()
             difference = min(recent)
         while samples and samples[-1][1] >= difference:
             samples.pop()
         samples.append((now, difference))
-        while samples[0][0] < now - CLOCK_WINDOW:
+        while samples[0][0] < now - CLOCK_WINDOW_MS:
             del samples[0]
         self.offset = offset = samples[0][1]
         return offset
@@ -177,7 +183,7 @@ class Peers:
     """The other nodes of a world.
 
     `gone` is called with the id of a node that is dead and False, and with True once it has been
-    silent for GONE_AFTER ms. `tell_link` is called when clients must be told that `whole` has
+    silent for NODE_GONE_MS. `tell_link` is called when clients must be told that `whole` has
     changed.
     """
 
@@ -229,7 +235,7 @@ class Peers:
         #: The broker's counter of forged messages at the last heartbeat.
         self._forged = bus.broker.counters.forged
         # If the broker is inside this process there are no other nodes to wait for.
-        self._listen_for = LISTEN_FOR if bus.broker.links() else 0
+        self._listen_for = LISTEN_FOR_MS if bus.broker.links() else 0
         self._warned: dict[str, LogLimit] = {}
         self._beats = TimerQueue(loop, self._beat)
 
@@ -247,7 +253,7 @@ class Peers:
         unless it knows a compatible node that was ready.
         """
         reasons = self.broken.copy()
-        if self._echoed_first is None or self._loop.now() - self._echoed > DEAF_AFTER:
+        if self._echoed_first is None or self._loop.now() - self._echoed > LINK_DEAF_MS:
             reasons.append(DEAF)
         elif self.state == STARTING:
             reasons += self._against_settling() or [LISTENING]
@@ -255,9 +261,11 @@ class Peers:
 
     def warnings(self) -> list[str]:
         """Return what is wrong between nodes but does not keep players away."""
-        warnings = [APART] if self.apart else []
+        warnings = [UNHEARD_NODE] if self.apart else []
         if self.deaf:
-            warnings.append(f"{DEAF}: {', '.join(sorted(self.deaf)[:NAMED])} ({len(self.deaf)})")
+            warnings.append(
+                f"{DEAF}: {', '.join(sorted(self.deaf)[:DEAF_NAMED])} ({len(self.deaf)})"
+            )
         return warnings
 
     def _against_settling(self) -> list[str]:
@@ -291,7 +299,7 @@ class Peers:
     def tell_apart(self, apart: bool) -> None:
         """Note whether some node lives but is not heard."""
         if apart:
-            self.warn(APART)
+            self.warn(UNHEARD_NODE)
         self.apart = apart
         self._check_link()
 
@@ -419,10 +427,10 @@ class Peers:
 
     def _beats_fresh(self, now: int) -> bool:
         """Return whether this node's heartbeats come back."""
-        return now - self._beaten <= FRESH * self.every // HEARTBEAT_EVERY
+        return now - self._beaten <= LINK_FRESH_MS * self.every // HEARTBEAT_EVERY
 
     def note_incompatible(
-        self, who: int | str = UNREADABLE, reason: str = UNREADABLE, silence: int = DEAD_AFTER
+        self, who: int | str = UNREADABLE, reason: str = UNREADABLE, silence: int = NODE_DEAD_MS
     ) -> None:
         """Note that a message came that no compatible node publishes."""
         self._loop.stats["incompatible"] += 1
@@ -444,12 +452,12 @@ class Peers:
         if self._bus.broker.counters.forged != self._forged:
             self._forged = self._bus.broker.counters.forged
             self.note_incompatible()
-        if now - due > STALLED:
+        if now - due > STALLED_MS:
             # This node stood still, not the others: what they sent meanwhile is still to be read.
             self.hear_all(now)
         else:
             links = self._bus.broker.links()
-            self.broken = [str(link) for link in links if link.seconds > BROKEN_AFTER]
+            self.broken = [str(link) for link in links if link.seconds > LINK_BROKEN_S]
         self._check_link()
         if self.hears and self._beats_fresh(now):
             self.bury(now)
@@ -462,13 +470,13 @@ class Peers:
     def bury(self, now: int) -> None:
         """Forget nodes, and incompatible ones, that have been silent for too long."""
         for id, peer in list(self.peers.items()):
-            if now - peer.heard > (GONE_AFTER if peer.state == DRAINING else silent(peer.every)):
+            if now - peer.heard > (NODE_GONE_MS if peer.state == DRAINING else silent(peer.every)):
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
                 self.dead[id] = peer
                 self._gone(id, False)
         for id, peer in list(self.dead.items()):
-            if now - peer.heard > GONE_AFTER:
+            if now - peer.heard > NODE_GONE_MS:
                 del self.dead[id]
                 self._gone(id, True)
         for who, (until, _) in list(self.incompatible.items()):
@@ -478,7 +486,7 @@ class Peers:
     def _check_link(self) -> None:
         """Find out whether this node is linked to the others, and report if that has changed."""
         now = self._loop.now()
-        hears = now - self._echoed <= FRESH
+        hears = now - self._echoed <= LINK_FRESH_MS
         if hears and not self.hears:
             # No other node could be heard in the meantime, so each may be silent as long again.
             self.hear_all(now)

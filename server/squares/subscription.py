@@ -20,8 +20,8 @@ from flatlands.server.squares.crowds import Crowd
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.layers import Layers
 from flatlands.server.squares.outbox import OwnBatch
-from flatlands.server.squares.peers import GONE_AFTER, OTHER_STORE
-from flatlands.server.squares.sync import DEAF_AFTER, FULL_STATE_EVERY, Sync
+from flatlands.server.squares.peers import NODE_GONE_MS, OTHER_STORE
+from flatlands.server.squares.sync import FULL_STATE_EVERY_MS, SQUARE_DEAF_MS, Sync
 from flatlands.world.batches import SLOT_RESTS, Content
 from flatlands.world.events import EnterEvent
 from flatlands.world.grid import Square
@@ -454,7 +454,7 @@ class Subscription:
         if number == cursor.number:
             cursor.complete_until = sent_there
             return
-        if cursor.number or now - self.sync.requested > FULL_STATE_EVERY:
+        if cursor.number or now - self.sync.requested > FULL_STATE_EVERY_MS:
             # Otherwise its answer to this node's first sync request here is still under way.
             context.loop.stats["repairs"] += 1
         self.sync.ask(node)
@@ -520,7 +520,7 @@ class Subscription:
         own has come back for a while, ask whether anything comes."""
         if not self._unreturned:
             self._unreturned = now
-        elif now - self._unreturned >= DEAF_AFTER and self.sync.live:
+        elif now - self._unreturned >= SQUARE_DEAF_MS and self.sync.live:
             self._unreturned = 0
             self.sync.request()
 
@@ -606,7 +606,7 @@ class Subscription:
                 # If it is dead, another node will have its computer players soon. If it has said
                 # anything elsewhere since it was asked, it lives, and has nobody here.
                 speaks = context.peers.peers[node].said >= self.sync.answered
-                keeps = not speaks and cursor.last_heard > now - GONE_AFTER
+                keeps = not speaks and cursor.last_heard > now - NODE_GONE_MS
                 lost = self._remove_all(node, self._herd() if keeps else ())
                 context.loop.stats["repairs"] += lost
                 soonest = min(soonest, now + LOOK_AGAIN)

@@ -16,19 +16,22 @@ from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.layers import Layers
 from flatlands.world.grid import Square
 
-#: A sync request that has not come back from the broker is repeated after AGAIN ms. The pause
-#: doubles each time, up to AGAIN_MOST ms.
-AGAIN, AGAIN_MOST = 100, 2000
+#: A sync request that has not come back from the broker is repeated after this. The pause doubles
+#: each time.
+REQUEST_AGAIN_MS = 100
 
-#: A node publishes its full state of a square at most once in this many ms. For as long after a
+#: The longest pause until a sync request is repeated.
+REQUEST_AGAIN_MOST_MS = 2000
+
+#: A node publishes its full state of a square at most once in this time. For as long after a
 #: sync request it does not ask again for what was lost in the square.
-FULL_STATE_EVERY: Final = 200
+FULL_STATE_EVERY_MS: Final = 200
 
 
-#: If what this node published DEAF_AFTER ms after a sync request has come back, and the request has
-#: not, the square is deaf: this node subscribes to it again. After SUBSCRIBED_ANEW times it has the
-#: link renewed, and after that it reports the square as deaf.
-DEAF_AFTER: Final = 5000
+#: If what this node published SQUARE_DEAF_MS after a sync request has come back, and the request
+#: has not, the square is deaf: this node subscribes to it again. After SUBSCRIBED_ANEW times it has
+#: the link renewed, and after that it reports the square as deaf.
+SQUARE_DEAF_MS: Final = 5000
 SUBSCRIBED_ANEW: Final = 3
 
 
@@ -54,7 +57,7 @@ class Sync:
         #: The nonce of the last sync request, by which it is recognised when it comes back.
         self._nonce = 0
         #: The ms until the last sync request is repeated.
-        self._wait = AGAIN
+        self._wait = REQUEST_AGAIN_MS
         #: When this node's full state was last published.
         self._published = 0
         #: How often this node has subscribed again since a sync request last came back.
@@ -83,14 +86,18 @@ class Sync:
     def _send(self, _due: int = 0) -> None:
         around, now = self._around, self._around.loop.now()
         peers = around.peers
-        if peers.heard_until - self.requested >= DEAF_AFTER and peers.hears and not peers.broken:
+        if (
+            peers.heard_until - self.requested >= SQUARE_DEAF_MS
+            and peers.hears
+            and not peers.broken
+        ):
             self._subscribe_anew()
             self.requested = now
         message = peer_protocol.sync_request(self._square, around.node, self._nonce)
         if not around.bus.publish(self._square, message):
             self.requested = now
         self._later(Sync._send, now + self._wait)
-        self._wait = min(self._wait * 2, AGAIN_MOST)
+        self._wait = min(self._wait * 2, REQUEST_AGAIN_MOST_MS)
 
     def _subscribe_anew(self) -> None:
         around = self._around
@@ -105,7 +112,7 @@ class Sync:
 
     def ask(self, node: int) -> None:
         """Note that something from a node is missing, and publish a sync request for it: now, or
-        FULL_STATE_EVERY ms after the last one."""
+        FULL_STATE_EVERY_MS after the last one."""
         if node not in self._gaps:
             self._gaps += (node,)
         self._ask_soon()
@@ -116,7 +123,7 @@ class Sync:
         self._ask_soon()
 
     def _ask_soon(self) -> None:
-        self._later(Sync._ask_now, self.requested + FULL_STATE_EVERY)
+        self._later(Sync._ask_now, self.requested + FULL_STATE_EVERY_MS)
 
     def _ask_now(self, _due: int) -> None:
         if (self._gaps or self._unsure) and self.live:
@@ -140,7 +147,7 @@ class Sync:
             return False
         self.live = True
         self.answered = around.loop.now()
-        self._wait = AGAIN
+        self._wait = REQUEST_AGAIN_MS
         self._anew = 0
         around.peers.note_deaf(self._channel, False)
         around.due.drop((self, Sync._send))
@@ -150,11 +157,11 @@ class Sync:
 
     def _publish_full_state(self) -> None:
         """Publish this node's full state, if it has players here or knows of writes, or a sign, if
-        it had players a moment ago: now, or FULL_STATE_EVERY ms after the last time."""
+        it had players a moment ago: now, or FULL_STATE_EVERY_MS after the last time."""
         outbox = self._around.outbox
         wrote = self._layers is not None and bool(self._layers.tiles)
         if self._square in outbox.present or self._square in outbox.signs or wrote:
-            due = self._published + FULL_STATE_EVERY
+            due = self._published + FULL_STATE_EVERY_MS
             if due <= self._around.loop.now():
                 self._publish_now(due)
             else:

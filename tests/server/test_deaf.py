@@ -3,13 +3,13 @@
 import pytest
 
 from flatlands.server.messages import protocol
-from flatlands.server.squares.sync import DEAF_AFTER, SUBSCRIBED_ANEW
+from flatlands.server.squares.sync import SQUARE_DEAF_MS, SUBSCRIBED_ANEW
 from tests.server.harness import Harness
 
 HERE = (0, 0)
 
 #: ms after which a deaf square has been noticed, by the next repetition of the request.
-NOTICED = DEAF_AFTER + 3500
+NOTICED = SQUARE_DEAF_MS + 3500
 
 
 class Halves(Harness):
@@ -53,9 +53,9 @@ def test_a_subscription_without_effect_is_made_again(halves):
 def test_a_link_is_made_again_if_a_new_subscription_does_not_help(halves):
     halves.link.dead.add(halves.channel)
     a, b = halves.both()
-    halves.run(DEAF_AFTER * SUBSCRIBED_ANEW)
+    halves.run(SQUARE_DEAF_MS * SUBSCRIBED_ANEW)
     assert not a.sees(b)
-    halves.run((NOTICED - DEAF_AFTER) * SUBSCRIBED_ANEW + NOTICED)
+    halves.run((NOTICED - SQUARE_DEAF_MS) * SUBSCRIBED_ANEW + NOTICED)
     assert a.sees(b) and b.sees(a)
     assert halves.noticed() == (SUBSCRIBED_ANEW + 1, 1)
     assert not said(halves.deaf) and a.model.linked

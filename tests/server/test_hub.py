@@ -5,7 +5,7 @@ import pytest
 
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Tail
-from flatlands.server.squares.hub import LONGEST, SAMPLED, TIMELY, Hub, pace
+from flatlands.server.squares.hub import FLUSHES_A_SAMPLE, PUT_OFF_FLUSH_MS, TIMELY_MS, Hub, pace
 from flatlands.testkit.clock import Clock, ManualLoop
 from flatlands.testkit.connection import frame_payloads
 from flatlands.world.grid import Rect
@@ -126,12 +126,12 @@ def test_the_first_flush_comes_at_once_and_others_at_a_pace(hub, loop, least, in
 def test_a_flush_that_comes_late_puts_off_the_next_one_only(hub, loop):
     [screen] = holders(hub, WEST)
     intervals = []
-    for late in (TIMELY, 45, 0, 2000, 0):
+    for late in (TIMELY_MS, 45, 0, 2000, 0):
         deliver(hub, (0, 0), "text")
         loop.clock.time = max(loop.clock.time, hub.not_before) + late
         run(loop)
         intervals.append(hub.interval)
-    assert intervals == [25, 65, 25, 25 + LONGEST, 25] and len(screen.flushes) == 5
+    assert intervals == [25, 65, 25, 25 + PUT_OFF_FLUSH_MS, 25] and len(screen.flushes) == 5
 
 
 def test_a_batch_is_told_with_its_age_and_after_other_messages(hub, loop):
@@ -153,7 +153,7 @@ def test_a_batch_is_told_with_its_age_and_after_other_messages(hub, loop):
 def test_the_hub_measures_how_old_batches_are_and_how_long_flushes_take(hub, loop):
     holders(hub, BOTH)
     loop.cost = 0.003
-    for _ in range(SAMPLED):
+    for _ in range(FLUSHES_A_SAMPLE):
         begun = loop.now()
         loop.clock.time += 40
         for square in ((0, 0), (1, 0)):
@@ -161,9 +161,12 @@ def test_the_hub_measures_how_old_batches_are_and_how_long_flushes_take(hub, loo
         run(loop)
         loop.clock.time += 1000
     assert loop.durations["intent_to_write"] == [40_000] * 2
-    assert len(loop.durations["flush"]) == SAMPLED
+    assert len(loop.durations["flush"]) == FLUSHES_A_SAMPLE
     assert set(loop.durations["flush"]) <= {2999, 3000, 3001}
-    assert loop.stats["batches_sent"] == 2 * SAMPLED and loop.stats["flushed_bytes"] > 20 * SAMPLED
+    assert (
+        loop.stats["batches_sent"] == 2 * FLUSHES_A_SAMPLE
+        and loop.stats["flushed_bytes"] > 20 * FLUSHES_A_SAMPLE
+    )
 
 
 def test_a_message_about_a_square_is_flushed_even_without_batches(hub, loop):

@@ -7,7 +7,7 @@ from flatlands.server.clients.admission import WALKED_UNITS
 from flatlands.server.messages import peer_protocol
 from flatlands.server.players.residents import DIMMED_FOR_MS, LEFT_FOR_MS
 from flatlands.server.players.takeovers import GONE_TOLD_AFTER_MS
-from flatlands.server.squares.peers import DEAD_AFTER
+from flatlands.server.squares.peers import NODE_DEAD_MS
 from flatlands.testkit.comparison import true_records
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Harness, two_nodes
@@ -47,7 +47,7 @@ def killed_in_mid_walk(harness, b):
     harness.run(6000)
     last = b.at()
     harness.kill(harness.hosts[1])
-    harness.run(DEAD_AFTER + 3000)
+    harness.run(NODE_DEAD_MS + 3000)
     assert abs(last[0] - made[0]) > 10 * UNIT
     return token, made, last
 
@@ -90,7 +90,7 @@ def test_nobody_comes_back_in_the_water():
     )
     new = harness.host()
     harness.kill(harness.hosts[0])
-    harness.run(DEAD_AFTER + 3000)
+    harness.run(NODE_DEAD_MS + 3000)
     again = harness.client(new).hello("A", token=token, place=blocked)
     harness.run(400)
     assert (again.id, again.at()) == (client.id, (0, 0))
@@ -244,7 +244,7 @@ def test_a_node_that_stops_keeps_its_players_in_sight_until_they_are_back(two):
     old = harness.hosts[1]
     token = b.model.token
     harness.stop(old)
-    harness.run(DEAD_AFTER + 3000)
+    harness.run(NODE_DEAD_MS + 3000)
     assert a.sees(b)
     again = harness.client(harness.hosts[0]).hello("B", token=token)
     harness.run(400)

@@ -12,7 +12,7 @@ from flatlands.brokers.base import Message, Reset
 from flatlands.server.messages import peer_protocol
 from flatlands.server.squares import peers, subscription
 from flatlands.server.squares.outbox import WAITS
-from flatlands.server.squares.peers import DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY, NodeLoad
+from flatlands.server.squares.peers import HEARTBEAT_EVERY, NODE_DEAD_MS, NODE_GONE_MS, NodeLoad
 from flatlands.server.squares.replicas import READY_AFTER
 from flatlands.server.squares.subscription import (
     ANSWERED_WITHIN,
@@ -20,7 +20,11 @@ from flatlands.server.squares.subscription import (
     LOST_AFTER,
     SILENT_AFTER,
 )
-from flatlands.server.squares.sync import AGAIN, AGAIN_MOST, FULL_STATE_EVERY
+from flatlands.server.squares.sync import (
+    FULL_STATE_EVERY_MS,
+    REQUEST_AGAIN_MOST_MS,
+    REQUEST_AGAIN_MS,
+)
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Harness, node_batch
 
@@ -243,7 +247,7 @@ def test_a_gap_is_asked_about_once_in_a_while_and_an_answer_ends_it(watched):
         harness.run(40)
     asked = times(said, peer_protocol.SYNC_REQUEST)
     assert 2 <= len(asked) <= 3
-    assert min(pauses(asked)) >= FULL_STATE_EVERY
+    assert min(pauses(asked)) >= FULL_STATE_EVERY_MS
     residents(harness, 30, [entry(1, 30)])
     harness.run(300)
     said.clear()
@@ -338,7 +342,7 @@ def test_a_node_that_dies_loses_its_players_in_time_however_rare_its_heartbeats_
     harness.run(5000 - SILENT_AFTER)
     # The computer player stays until another node should have it.
     assert seen(watcher) == {1} and harness.node.peers.lives(NODE)
-    harness.run(GONE_AFTER - 5000 - 100)
+    harness.run(NODE_GONE_MS - 5000 - 100)
     assert seen(watcher) == {1}
     harness.run(500)
     assert seen(watcher) == set() and harness.node.peers.lives(NODE)
@@ -460,7 +464,7 @@ def test_a_hail_that_nobody_hears_is_repeated_ever_more_slowly():
     harness.run(12_000)
     waited = pauses(times(said, peer_protocol.SYNC_REQUEST))
     assert waited[:7] == [100, 200, 400, 800, 1600, 2000, 2000]
-    assert set(waited[5:]) == {AGAIN_MOST}
+    assert set(waited[5:]) == {REQUEST_AGAIN_MOST_MS}
     harness.broker.losing = 0.0
     harness.run(3000)
     said.clear()
@@ -470,7 +474,7 @@ def test_a_hail_that_nobody_hears_is_repeated_ever_more_slowly():
     harness.broker.losing = 1.0
     harness.node.receive(Reset({harness.node.channels.square((5, 5))}))
     harness.run(1000)
-    assert pauses(times(said, peer_protocol.SYNC_REQUEST))[0] == AGAIN
+    assert pauses(times(said, peer_protocol.SYNC_REQUEST))[0] == REQUEST_AGAIN_MS
 
 
 def test_however_many_ask_residents_are_told_once_in_two_tenths_of_a_second(watched):
@@ -482,11 +486,11 @@ def test_however_many_ask_residents_are_told_once_in_two_tenths_of_a_second(watc
     told = times(said, peer_protocol.FULL_STATE)
     assert told[0] == said[0][0], "the first who asks is answered at once"
     assert 4 <= len(told) <= 6
-    assert min(pauses(told)) >= FULL_STATE_EVERY
+    assert min(pauses(told)) >= FULL_STATE_EVERY_MS
     # The last node that asked is answered too.
     last = harness.clock.time
-    harness.run(FULL_STATE_EVERY)
-    assert times(said, peer_protocol.FULL_STATE)[-1] >= last - FULL_STATE_EVERY
+    harness.run(FULL_STATE_EVERY_MS)
+    assert times(said, peer_protocol.FULL_STATE)[-1] >= last - FULL_STATE_EVERY_MS
     said.clear()
     harness.run(2000)
     assert times(said, peer_protocol.FULL_STATE) == []
@@ -635,7 +639,7 @@ def test_a_node_that_hears_itself_before_it_has_read_the_others_buries_nobody(ap
     harness.clock.time += 3
     # The node publishes a heartbeat, and stands still before the heartbeat comes back.
     host.loop.turn()
-    harness.run(DEAD_AFTER + 2000)
+    harness.run(NODE_DEAD_MS + 2000)
     heard_itself = False
     while not heard_itself:
         item = host.broker.receive(0)
@@ -654,7 +658,7 @@ def test_a_node_that_hears_itself_before_it_has_read_the_others_buries_nobody(ap
 def test_a_node_that_falls_silent_is_dead_after_three_seconds_however_the_others_began(apart):
     harness, a, b = apart
     harness.kill(harness.hosts[1])
-    harness.run(DEAD_AFTER - HEARTBEAT_EVERY)
+    harness.run(NODE_DEAD_MS - HEARTBEAT_EVERY)
     assert a.sees(b)
     harness.run(2 * HEARTBEAT_EVERY + 10)
     assert not a.sees(b)
@@ -711,7 +715,7 @@ def test_a_node_that_says_it_stops_is_kept_for_ten_seconds_and_no_longer(watched
     heartbeat(harness)
     batch(harness, [entry(1)], 0, 5)
     heartbeat(harness, state=peer_protocol.DRAINING)
-    harness.run(GONE_AFTER - 100)
+    harness.run(NODE_GONE_MS - 100)
     assert seen(watcher) == {1}
     harness.run(HEARTBEAT_EVERY + 200)
     assert seen(watcher) == set() and not harness.node.peers.peers
@@ -800,9 +804,9 @@ def clocks(harness, watcher, differences):
 
 def test_the_quickest_heartbeat_of_a_minute_tells_how_a_clock_differs(watched):
     harness, watcher = watched
-    seconds = peers.CLOCK_WINDOW // HEARTBEAT_EVERY
+    seconds = peers.CLOCK_WINDOW_MS // HEARTBEAT_EVERY
     # A network that is slow for a moment changes no clock.
-    slow = [40 + 2 * peers.CLOCK_SET_BACK] * (peers.RECENT - 1)
+    slow = [40 + 2 * peers.CLOCK_SET_BACK_MS] * (peers.RECENT_BEATS - 1)
     added = clocks(harness, watcher, [100, 40, *slow] + [90] * (seconds - 2))
     assert added == [100] + [40] * (seconds + 1) + [90] * 2
 

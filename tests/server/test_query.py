@@ -26,7 +26,7 @@ from flatlands.server.query.options import read
 from flatlands.server.query.tables import Source, tables
 from flatlands.server.query.watcher import Silent, Watcher
 from flatlands.server.runtime.loop import Loop, clock_offset
-from flatlands.server.squares.peers import DEAD_AFTER, NodeLoad
+from flatlands.server.squares.peers import NODE_DEAD_MS, NodeLoad
 from flatlands.stores.registry import open_store
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
@@ -215,7 +215,7 @@ def test_a_pause_of_this_process_makes_nobody_gone_and_no_broker_silent(tmp_path
         world.watcher.start()
         asker = world.asker()
         # Messages of the nodes and the broker wait unread.
-        time.sleep(DEAD_AFTER / 1000 + 0.5)
+        time.sleep(NODE_DEAD_MS / 1000 + 0.5)
         for _ in range(2):
             assert asker.ask("SELECT name FROM player ORDER BY name").rows == [("Tit",), ("Wren",)]
             gevent.sleep(0.5)

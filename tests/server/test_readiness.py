@@ -9,11 +9,11 @@ from flatlands.brokers.base import LinkAge
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import EVERY_MOST
 from flatlands.server.squares.peers import (
-    DEAD_AFTER,
     DEAF,
-    GONE_AFTER,
     HEARTBEAT_EVERY,
     LISTENING,
+    NODE_DEAD_MS,
+    NODE_GONE_MS,
     NODES_LIMIT,
     OTHER_BROKERS,
     OTHER_GROUND,
@@ -210,9 +210,9 @@ def test_forged_heartbeats_flood_neither_the_log_nor_memory(one, caplog):
     assert host.loop.stats["nodes_refused"] == 500
     one.run(HEARTBEAT_EVERY)
     assert warned(caplog) == 2
-    one.run(DEAD_AFTER + 2 * HEARTBEAT_EVERY)
+    one.run(NODE_DEAD_MS + 2 * HEARTBEAT_EVERY)
     assert not peers.peers and not peers.incompatible
-    one.run(GONE_AFTER)
+    one.run(NODE_GONE_MS)
     assert reasons(host) == []
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from flatlands.games.paint.game import Game as Paint
 from flatlands.server.cluster.split_brain import ALIVE_EVERY_MS, COUNTS_FOR_MS
-from flatlands.server.squares.peers import APART, DEAD_AFTER
+from flatlands.server.squares.peers import NODE_DEAD_MS, UNHEARD_NODE
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
 from tests.server.harness import Broken, Harness
@@ -37,10 +37,10 @@ def test_servers_that_share_a_store_and_hear_different_brokers_say_so(caplog):
     assert apart(two) == [False, False]
     cut(two, two.hosts[1])
     # Until they say so, each believes that the other one is dead.
-    two.run(10_000 + DEAD_AFTER + 2 * ALIVE_EVERY_MS)
+    two.run(10_000 + NODE_DEAD_MS + 2 * ALIVE_EVERY_MS)
     assert apart(two) == [True, True] and client.model.linked is False
     told = [r.message for r in caplog.records if r.levelno == logging.WARNING]
-    assert told.count(APART) == 2
+    assert told.count(UNHEARD_NODE) == 2
     # Players may join all the same: this is how a world leaves one broker for another.
     assert [host.node.peers.why_not_ready() for host in two.hosts] == [[], []]
     two.run(30_000)
@@ -63,7 +63,7 @@ def test_a_server_that_dies_stands_still_or_hears_nothing_splits_nothing(caplog)
     second.broker.restore(second.node)
     three.host()
     three.run(4 * ALIVE_EVERY_MS)
-    assert APART not in caplog.text and apart(three) == [False, False, False]
+    assert UNHEARD_NODE not in caplog.text and apart(three) == [False, False, False]
 
 
 def test_a_server_that_was_seen_before_the_store_failed_splits_nothing(caplog):
@@ -75,7 +75,7 @@ def test_a_server_that_was_seen_before_the_store_failed_splits_nothing(caplog):
     two.run(60_000)
     first.node.store_client.store = store
     two.run(4 * ALIVE_EVERY_MS)
-    assert APART not in caplog.text and apart(two) == [False]
+    assert UNHEARD_NODE not in caplog.text and apart(two) == [False]
 
 
 def test_a_server_of_another_game_that_uses_the_same_store_splits_nothing(caplog):
@@ -83,7 +83,7 @@ def test_a_server_of_another_game_that_uses_the_same_store_splits_nothing(caplog
     two.play, two.options = Paint, None
     cut(two, two.host())
     two.run(60_000)
-    assert APART not in caplog.text and apart(two) == [False, False]
+    assert UNHEARD_NODE not in caplog.text and apart(two) == [False, False]
 
 
 @pytest.mark.interpreted
@@ -94,4 +94,4 @@ def test_nothing_is_split_before_its_rare_heartbeat_could_come(caplog):
         for host in harness.hosts:
             host.node.peers.count = lambda: 3000
         harness.run(60_000)
-    assert APART not in caplog.text and apart(harness) == [False] * 3
+    assert UNHEARD_NODE not in caplog.text and apart(harness) == [False] * 3

@@ -17,9 +17,9 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.peers import (
-    GONE_AFTER,
     HEARTBEAT_EVERY,
     HEARTBEATS_HEARD,
+    NODE_GONE_MS,
     silent,
 )
 from flatlands.server.storage import upkeep
@@ -239,7 +239,7 @@ class World:
 
     def _keep_stopped(self) -> None:
         """Allow players of stopped nodes to be shown longer: nodes with a lost link wait again."""
-        until = self.harness.clock.time + GONE_AFTER + 2 * HEARTBEAT_EVERY
+        until = self.harness.clock.time + NODE_GONE_MS + 2 * HEARTBEAT_EVERY
         self.stopped.update(dict.fromkeys(self.stopped, until))
 
     # Who and where

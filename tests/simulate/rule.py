@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.squares.peers import GONE_AFTER
+from flatlands.server.squares.peers import NODE_GONE_MS
 from flatlands.server.workers.migration import SHOW_WITHIN_MS
 from flatlands.testkit.client import Client
 from flatlands.testkit.comparison import (
@@ -140,7 +140,7 @@ def is_unpublished(harness: Harness, square: Square) -> bool:
 
 def _is_kept(client: Client, id: int) -> bool:
     """Return whether a computer player is still shown because its node, with nobody in the square
-    and silent everywhere, may be dead: until GONE_AFTER ms after the link was back, another
+    and silent everywhere, may be dead: until NODE_GONE_MS after the link was back, another
     node may have the player, so that it does not blink."""
     if id >= OTHERS_FROM:
         return False
@@ -149,7 +149,7 @@ def _is_kept(client: Client, id: int) -> bool:
     cursor = player and heard.cursors.get(player.node)
     if cursor is None or cursor.number:
         return False
-    return cursor.last_heard > client.host.loop.now() - GONE_AFTER
+    return cursor.last_heard > client.host.loop.now() - NODE_GONE_MS
 
 
 def _is_passed_on(world: "World", id: int) -> bool:

@@ -7,7 +7,7 @@ from flatlands.games.flatlands.walkers.herd import LOOKS_AFTER, TRACKS_QUEUE, Si
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import incarnation
-from flatlands.server.squares.peers import GONE_AFTER
+from flatlands.server.squares.peers import NODE_GONE_MS
 from flatlands.server.storage.lease import LEASE_MS, LEASE_RENEW_MS
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
@@ -141,7 +141,7 @@ def test_computer_players_of_a_killed_node_go_on_for_everybody_that_sees_them(ph
     check_kept(harness)
     now = herd(holder(harness))
     assert all(incarnation(now[id].seq) > incarnation(before[id].seq) for id in before)
-    watch.run(GONE_AFTER)
+    watch.run(NODE_GONE_MS)
     check_unbroken(watch)
     harness.check()
 
@@ -159,7 +159,7 @@ def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
     watch.run(LEASE_RENEW_MS + 100)
     assert not herd(kept) and sorted(herd(holder(harness))) == everybody()
     harness.kill(kept)
-    watch.run(GONE_AFTER + 2000)
+    watch.run(NODE_GONE_MS + 2000)
     check_kept(harness)
     check_unbroken(watch)
 
@@ -289,7 +289,7 @@ def test_the_herd_of_a_node_that_dies_without_a_store_comes_back_with_the_store(
     [left] = others(harness)
     store, left.node.store_client.store = left.node.store_client.store, Broken()
     harness.kill(kept)
-    watch.run(GONE_AFTER + 3000)
+    watch.run(NODE_GONE_MS + 3000)
     assert not any(id < OTHERS_FROM for id in watch.client.model.players)
     harness.check()
     left.node.store_client.store = store
@@ -390,7 +390,7 @@ def test_a_dead_node_that_was_only_silent_keeps_its_computer_players():
     watch.run(1000)
     silent = harness.hosts[0]
     silent.broker.down = True
-    watch.run(GONE_AFTER - 2000)
+    watch.run(NODE_GONE_MS - 2000)
     silent.broker.restore(silent.node)
     watch.run(10_000)
     assert not watch.vanished

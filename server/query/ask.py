@@ -14,17 +14,17 @@ from gevent import get_hub
 from flatlands.server.query.tables import Source, Tables, create, fill
 
 #: The most bytes of a value, a row or a statement.
-LENGTH = 1_000_000
+LENGTH_BYTES = 1_000_000
 
 #: The most bytes of memory that sqlite may use.
-MEMORY = 256 * 1024 * 1024
+SQLITE_BYTES = 256 * 1024 * 1024
 
 #: The most bytes and characters of an answer.
-ANSWER = 8_000_000
+ANSWER_BYTES = 8_000_000
 
 #: A statement that is interrupted ends between two of sqlite's instructions, one of which may be a
-#: function that takes minutes. If it has not ended after this many seconds, the program ends.
-GRACE = 1.0
+#: function that takes minutes. If it has not ended after this, the program ends.
+GRACE_S = 1.0
 
 #: What a statement may do.
 _ALLOWED = frozenset(
@@ -62,10 +62,10 @@ class Asker:
         self._most = most
         self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         # Without these a statement could fill the memory, or the disk with what it sorts.
-        self._database.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
+        self._database.execute(f"PRAGMA hard_heap_limit = {SQLITE_BYTES}")
         self._database.execute("PRAGMA temp_store = MEMORY")
         create(self._database, tables)
-        self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LENGTH)
+        self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LENGTH_BYTES)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         #: What the statement that runs, or ran last, reads.
         self._read: set[str] = set()
@@ -113,7 +113,7 @@ class Asker:
             # After Ctrl-C, too.
             if not running.ready():
                 self._database.interrupt()
-        running.wait(GRACE)
+        running.wait(GRACE_S)
         if not running.ready():
             os.write(2, f"flatlands: {self._too_long()}\n".encode())
             os._exit(1)
@@ -142,10 +142,10 @@ class Asker:
         size = 0
         for row in cursor:
             size += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
-            if size > ANSWER:
+            if size > ANSWER_BYTES:
                 raise QueryError(
-                    f"the answer has more than {ANSWER // 1_000_000} MB: ask for fewer rows or "
-                    "columns at a time"
+                    f"the answer has more than {ANSWER_BYTES // 1_000_000} MB: ask for fewer rows "
+                    "or columns at a time"
                 )
             rows.append(row)
             if len(rows) > self._most:
@@ -170,7 +170,7 @@ class Asker:
 
     def _wrong(self, error: Exception, statement: str) -> QueryError:
         if isinstance(error, MemoryError):
-            return QueryError(f"the statement needs more than {MEMORY >> 20} MB: make it read less")
+            return QueryError(f"the statement needs more than {SQLITE_BYTES >> 20} MB: make it read less")
         text = str(error)
         if text == "interrupted":
             return QueryError(self._too_long())

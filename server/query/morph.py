@@ -20,12 +20,15 @@ from redis.exceptions import RedisError
 from flatlands.brokers.base import bare
 from flatlands.server.query.ask import Answer
 
-#: Seconds that a call waits for its answer, and commands that are sent at a time.
-TIMEOUT, AT_ONCE = 5.0, 500
+#: How long a call waits for its answer.
+CALL_TIMEOUT_S = 5.0
+
+#: How many commands are sent at a time.
+COMMANDS_AT_ONCE = 500
 
 #: The columns of the table that Redis objects become, by the kind of objects. Hashes get a column
 #: for each field instead.
-COLUMNS = {
+OBJECT_COLUMNS = {
     "hash": (),
     "list": ("position", "value"),
     "set": ("member",),
@@ -33,7 +36,7 @@ COLUMNS = {
 }
 
 #: The first column of that table.
-KEY = "object_key"
+KEY_COLUMN = "object_key"
 
 #: The command that reads an object, and its arguments after the key.
 READ: dict[str, tuple[Any, ...]] = {
@@ -61,8 +64,8 @@ class Form(NamedTuple):
 def form(text: str) -> Form:
     """Return what "hash player:{id}" means. Raises ConversionError."""
     kind, _, key = text.partition(" ")
-    if kind not in COLUMNS or not key.strip():
-        kinds = ", ".join(COLUMNS)
+    if kind not in OBJECT_COLUMNS or not key.strip():
+        kinds = ", ".join(OBJECT_COLUMNS)
         raise ConversionError(
             f"{text!r} must be a kind ({kinds}) and a key, such as 'hash player:{{id}}'"
         )
@@ -158,7 +161,7 @@ def from_redis(url: str, what: Form) -> Answer:
                 rows.append((key, position, _value(value)))
             else:
                 rows.append((key, _value(value)))
-    return Answer([KEY, *COLUMNS[what.kind]], rows, cut=False)
+    return Answer([KEY_COLUMN, *OBJECT_COLUMNS[what.kind]], rows, cut=False)
 
 
 def _hashes(objects: dict[str, dict[bytes, bytes]]) -> Answer:
@@ -168,14 +171,16 @@ def _hashes(objects: dict[str, dict[bytes, bytes]]) -> Answer:
         (key, *(_value(one[field]) if field in one else None for field in fields))
         for key, one in objects.items()
     ]
-    return Answer([KEY, *(str(_value(field)) for field in fields)], rows, cut=False)
+    return Answer([KEY_COLUMN, *(str(_value(field)) for field in fields)], rows, cut=False)
 
 
 @contextmanager
 def _redis(url: str) -> Iterator[Any]:
     """Yield a connection whose errors are sentences. Raises ConversionError."""
     try:
-        redis = Redis.from_url(url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT)
+        redis = Redis.from_url(
+            url, socket_timeout=CALL_TIMEOUT_S, socket_connect_timeout=CALL_TIMEOUT_S
+        )
     except ValueError as error:
         raise ConversionError(f"{bare(url)}: {error}") from None
     try:
@@ -198,7 +203,7 @@ def _each(redis: Any, command: str, keys: Iterable[str], *more: Any) -> Iterator
 
 
 def _slices(some: list[Any]) -> Iterator[list[Any]]:
-    return (some[at : at + AT_ONCE] for at in range(0, len(some), AT_ONCE))
+    return (some[at : at + COMMANDS_AT_ONCE] for at in range(0, len(some), COMMANDS_AT_ONCE))
 
 
 def _text(value: Any) -> str:

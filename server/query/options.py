@@ -7,7 +7,8 @@ from contextlib import suppress
 from flatlands.server import settings
 from flatlands.server.query.tables import tables
 
-COMMAND = "python -m server.query"
+#: The command that the options are given to.
+QUERY_COMMAND = "python -m server.query"
 
 DESCRIPTION = """Ask the world in SQL: every player of every server, and what the store keeps.
 It changes nothing."""
@@ -15,9 +16,9 @@ It changes nothing."""
 
 def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the options that are given; those of the process if `arguments` is None."""
-    there = tables(settings.game_of(COMMAND, "TABLES", arguments)).items()
+    there = tables(settings.game_of(QUERY_COMMAND, "TABLES", arguments)).items()
     parser = argparse.ArgumentParser(
-        prog=COMMAND,
+        prog=QUERY_COMMAND,
         description=DESCRIPTION,
         epilog="docs/query.md has examples. There are the tables "
         + ", ".join(f"{name} ({table.about})" for name, table in there),

@@ -26,17 +26,24 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 #: How many rows are put into a table at a time.
-AT_ONCE: Final = 1000
+ROWS_AT_ONCE: Final = 1000
 
-#: What a game's own statements may cost: items that are read from one queue of the store, bytes of
-#: all tables, seconds of one statement, and rows of its answer.
-ITEMS: Final = 500_000
-MEMORY: Final = 128 * 1024 * 1024
-SECONDS: Final = 5.0
-ROWS: Final = 100_000
+# What a game's own statements may cost.
+
+#: The most items that are read from one queue of the store.
+QUEUE_ITEMS: Final = 500_000
+
+#: The most that all tables take.
+TABLES_BYTES: Final = 128 * 1024 * 1024
+
+#: The longest time that a statement takes.
+STATEMENT_S: Final = 5.0
+
+#: The most rows of an answer.
+ANSWER_ROWS: Final = 100_000
 
 #: After how many steps of SQLite a statement looks at the time: a ms or less.
-LOOK_EVERY: Final = 10_000
+LOOK_EVERY_STEPS: Final = 10_000
 
 _STATES = {ALIVE: "alive", DRAINING: "stopping", STARTING: "starting"}
 
@@ -161,15 +168,15 @@ def fill(
     for name in names:
         database.execute(f"DELETE FROM {name}")
         rows, marks = iter(tables[name].rows(source)), "?" + ", ?" * tables[name].columns.count(",")
-        while some := list(islice(rows, AT_ONCE)):
+        while some := list(islice(rows, ROWS_AT_ONCE)):
             run(database.executemany, (f"INSERT INTO {name} VALUES ({marks})", some))
 
 
 def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
     """Return the rows, as tuples, of each statement; they read from tables of the game that `part`
-    belongs to. It reads these tables from the store, up to ITEMS items of a queue, and waits for
+    belongs to. It reads these tables from the store, up to QUEUE_ITEMS of a queue, and waits for
     that. Raises StoreUnavailable, ValueError, and sqlite3.Error, also if the tables need more than
-    MEMORY bytes, a statement more than SECONDS, or its answer more than ROWS."""
+    TABLES_BYTES, a statement more than STATEMENT_S, or its answer more than ANSWER_ROWS."""
     node = part.node
     read = [name for name in tables if re.search(rf"\b{name}\b", " ".join(statements))]
 
@@ -177,9 +184,9 @@ def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
         with closing(sqlite3.connect(":memory:", check_same_thread=False)) as database:
             [page_size] = database.execute("PRAGMA page_size").fetchone()
             # The limit that Asker sets counts the memory of the store in this process too.
-            database.execute(f"PRAGMA max_page_count = {MEMORY // page_size}")
+            database.execute(f"PRAGMA max_page_count = {TABLES_BYTES // page_size}")
             create(database, {name: tables[name] for name in read})
-            source = Source(node.channels.ground, node.grid, store, most=ITEMS)
+            source = Source(node.channels.ground, node.grid, store, most=QUEUE_ITEMS)
             fill(database, tables, read, source)
             return [_answer(database, each) for each in statements]
 
@@ -192,11 +199,11 @@ def _answer(database: sqlite3.Connection, statement: str) -> list[Row]:
 
     def run() -> list[Row] | sqlite3.Error:
         # Its time begins now: if all threads were busy, it has waited before.
-        until = time.monotonic() + SECONDS
-        database.set_progress_handler(lambda: time.monotonic() > until, LOOK_EVERY)
+        until = time.monotonic() + STATEMENT_S
+        database.set_progress_handler(lambda: time.monotonic() > until, LOOK_EVERY_STEPS)
         # gevent prints what is raised in a thread.
         try:
-            return database.execute(statement).fetchmany(ROWS + 1)
+            return database.execute(statement).fetchmany(ANSWER_ROWS + 1)
         except sqlite3.Error as error:
             return error
 
@@ -208,6 +215,6 @@ def _answer(database: sqlite3.Connection, statement: str) -> list[Row]:
             database.interrupt()
     if isinstance(answer, sqlite3.Error):
         raise answer
-    if len(answer) > ROWS:
-        raise sqlite3.DataError(f"the answer has more than {ROWS} rows: select fewer")
+    if len(answer) > ANSWER_ROWS:
+        raise sqlite3.DataError(f"the answer has more than {ANSWER_ROWS} rows: select fewer")
     return answer

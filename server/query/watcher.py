@@ -25,16 +25,21 @@ from flatlands.world.events import Event, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
 
-#: Seconds that a watcher waits for the first heartbeat; and then, for those of all other nodes and
-#: for all squares, at least and at most.
-PATIENCE, SETTLES_AFTER, SETTLES_WITHIN = 5.0, 1.3 * HEARTBEAT_EVERY / 1000, 10.0
+#: How long a watcher waits for the first heartbeat.
+HEARD_WITHIN_S = 5.0
 
-#: A player that left a square is known for this many ms without an enter in another one, as on
+#: How long it then waits at least for the heartbeats of all other nodes.
+SETTLES_AFTER_S = 1.3 * HEARTBEAT_EVERY / 1000
+
+#: How long it then waits at most for all squares.
+SETTLES_WITHIN_S = 10.0
+
+#: A player that left a square is known for this long without an enter in another one, as on
 #: screens; and the square into which it went is heard as long, before nodes name it.
-BETWEEN = 2000
+BETWEEN_SQUARES_MS = 2000
 
-#: Events are counted over this many ms.
-RATE_OVER = 5000
+#: Events are counted over this time.
+RATE_OVER_MS = 5000
 
 
 class Silent(Exception):
@@ -76,18 +81,18 @@ class Watcher:
         """Wait until what all nodes have is known. Raises Silent if no server is heard."""
         self._broker.subscribe(nodes_channel(self._world))
         self._listener = gevent.spawn(self._listen)
-        self._wait(lambda: bool(self.ground), PATIENCE)
+        self._wait(lambda: bool(self.ground), HEARD_WITHIN_S)
         if not self.ground:
-            links = [str(link) for link in self._broker.links() if link.seconds > PATIENCE]
+            links = [str(link) for link in self._broker.links() if link.seconds > HEARD_WITHIN_S]
             raise Silent(
                 links[0]
                 if links
                 else f"no server of the world {self._world!r} answers: compare "
                 "--broker, --world and SECRET_KEY with those of the servers"
             )
-        gevent.sleep(SETTLES_AFTER)
+        gevent.sleep(SETTLES_AFTER_S)
         heard = self.node.replicas.squares
-        self._wait(lambda: all(each.view.ready for each in heard.values()), SETTLES_WITHIN)
+        self._wait(lambda: all(each.view.ready for each in heard.values()), SETTLES_WITHIN_S)
 
     def _wait(self, done: Callable[[], bool], seconds: float) -> None:
         until = self.loop.now() + seconds * 1000
@@ -154,7 +159,7 @@ class Watcher:
         self._counts.need({WORLD_SQUARES})
         self._follow()
         for square, came in list(self._events.items()):
-            while came and came[0][0] <= now - RATE_OVER:
+            while came and came[0][0] <= now - RATE_OVER_MS:
                 came.popleft()
             if not came:
                 del self._events[square]
@@ -191,7 +196,7 @@ class Watcher:
             if isinstance(event, GoneEvent):
                 self._between.pop(event.id, None)
             elif isinstance(event, LeaveEvent):
-                self._entered[event.column, event.row] = self.loop.now() + BETWEEN
+                self._entered[event.column, event.row] = self.loop.now() + BETWEEN_SQUARES_MS
         if self._entered.keys() - self._followed:
             self._follow()
 
@@ -202,7 +207,7 @@ class Watcher:
 
         If this process stood still, answers may wait unread.
         """
-        self._wait(lambda: not self._broken(), PATIENCE)
+        self._wait(lambda: not self._broken(), HEARD_WITHIN_S)
         for link in self._broken():
             raise Silent(str(link))
 
@@ -220,15 +225,15 @@ class Watcher:
                     found[id] = square, player
         now = self.loop.now()
         for id, (left, player) in list(self._between.items()):
-            if now - left > BETWEEN:
+            if now - left > BETWEEN_SQUARES_MS:
                 del self._between[id]
             elif id not in found:
                 found[id] = self.node.grid.square(*player.track.at(now)), player
         return list(found.values())
 
     def events_a_second(self, square: Square) -> float:
-        """Return the events a second in a square over RATE_OVER ms, or since this watcher began."""
+        """Return the events a second in a square over RATE_OVER_MS, or since this watcher began."""
         now = self.loop.now()
-        over = min(max(now - self._started, 1), RATE_OVER)
+        over = min(max(now - self._started, 1), RATE_OVER_MS)
         came = self._events.get(square, ())
-        return sum(count for at, count in came if at > now - RATE_OVER) * 1000 / over
+        return sum(count for at, count in came if at > now - RATE_OVER_MS) * 1000 / over

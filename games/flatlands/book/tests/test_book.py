@@ -294,15 +294,15 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 @pytest.mark.parametrize(
     ("bound", "value", "statement", "error"),
     [
-        ("SECONDS", 0.1, ENDLESS, "interrupted"),
-        ("ROWS", 3, "SELECT kind FROM note", "more than 3 rows"),
-        ("MEMORY", 16_384, "SELECT kind FROM note", "full"),
+        ("STATEMENT_S", 0.1, ENDLESS, "interrupted"),
+        ("ANSWER_ROWS", 3, "SELECT kind FROM note", "more than 3 rows"),
+        ("TABLES_BYTES", 16_384, "SELECT kind FROM note", "full"),
     ],
 )
 def test_a_statement_of_a_game_is_bounded(world, monkeypatch, bound, value, statement, error):
     harness = world()
     notes = Records(Note).of(harness.node)
-    for n in range(1000 if bound == "MEMORY" else 4):
+    for n in range(1000 if bound == "TABLES_BYTES" else 4):
         notes.add(note("a" * MARK, "cairn", n))
     part = part_of(harness.hosts[0])
     monkeypatch.setattr(query_tables, bound, value)
@@ -313,7 +313,7 @@ def test_a_statement_of_a_game_is_bounded(world, monkeypatch, bound, value, stat
 
 
 def test_the_time_of_a_statement_begins_when_it_has_a_thread(monkeypatch):
-    monkeypatch.setattr(query_tables, "SECONDS", 0.2)
+    monkeypatch.setattr(query_tables, "STATEMENT_S", 0.2)
     monkeypatch.setattr(gevent.get_hub(), "threadpool", ThreadPool(1))
 
     def ask():
@@ -331,7 +331,7 @@ def test_a_game_s_statements_read_a_limited_number_of_items(world, monkeypatch):
     harness = world()
     for n in range(8):
         Records(Note).of(harness.node).add(note("a" * MARK, "cairn", n))
-    monkeypatch.setattr(query_tables, "ITEMS", 5)
+    monkeypatch.setattr(query_tables, "QUEUE_ITEMS", 5)
     assert almanac.select(part_of(harness.hosts[0]), TABLES, "SELECT count(*) FROM note") == [
         [(5,)]
     ]

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("flatlands")
 
-#: Seconds after which an event loop that stands still says where, before a supervisor kills it.
-HANGS = 8
+#: An event loop that stands still says where after this, before a supervisor kills it.
+HANGS_S = 8
 
 
 def main() -> int:
@@ -94,7 +94,7 @@ def _start(
         server = node = _node(settings)
         node.node.loop.keep_running("the collector", keep_collecting)
         # Nobody else can name the line of a game that does not return.
-        dump = partial(faulthandler.dump_traceback_later, HANGS, file=output.for_dumps())
+        dump = partial(faulthandler.dump_traceback_later, HANGS_S, file=output.for_dumps())
         node.node.loop.every(1000, dump, 0)
         if settings.listen_fd is not None:
             worker = _worker(node, stopping, answers)
@@ -120,11 +120,11 @@ def _announce(settings: options.Settings, port: int) -> None:
     """Tell whoever has started the server where it is, and what is not as it should be."""
     if settings.secret is None:
         log.info("SECRET_KEY is not set: players cannot come back after a restart")
-    elif len(settings.secret) < options.TOKEN_LENGTH:
+    elif len(settings.secret) < options.TOKEN_CHARS_LEAST:
         log.warning(
             "SECRET_KEY has fewer than %d characters and can be guessed: make a longer one with "
             "`openssl rand -hex 32`",
-            options.TOKEN_LENGTH,
+            options.TOKEN_CHARS_LEAST,
         )
     if settings.forgets:
         log.warning(

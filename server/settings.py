@@ -20,8 +20,11 @@ from flatlands.stores.registry import REDIS_STORE, STORE_BACKENDS
 from flatlands.world.grid import SIDE, SIDES
 
 #: Descriptors that are kept for things other than players: listener, event loop, logs, broker,
-#: HTTP; and how many of them no connection ever gets.
-SPARE_DESCRIPTORS, KEPT_BACK = 64, 48
+#: HTTP.
+SPARE_DESCRIPTORS = 64
+
+#: How many of these no connection ever gets.
+KEPT_BACK = 48
 
 #: The limit of descriptors that is set if the system has none.
 MANY_DESCRIPTORS = 2**20
@@ -38,15 +41,18 @@ SLUG_COMMIT = "HEROKU_SLUG_COMMIT"
 
 #: The fewest characters of an admin token, so that nobody can guess it; a warning is logged if
 #: SECRET_KEY has fewer.
-TOKEN_LENGTH = 16
+TOKEN_CHARS_LEAST = 16
 
 #: The variable in which systemd names the folder of the file that is the store of a world whose
-#: broker keeps nothing. The word for no store at all.
-STATE, NO_STORE = "STATE_DIRECTORY", "none"
+#: broker keeps nothing.
+STATE_VARIABLE = "STATE_DIRECTORY"
+
+#: The word for no store at all.
+NO_STORE = "none"
 
 
 #: The command that the options are given to.
-COMMAND = "python -m server"
+SERVER_COMMAND = "python -m server"
 
 _T = TypeVar("_T")
 
@@ -146,9 +152,9 @@ def _game(text: str) -> str:
 
 def _admin_token(text: str) -> str:
     # The sentence does not contain the text, which is a secret.
-    if 0 < len(text) < TOKEN_LENGTH or not text.isascii() or " " in text:
+    if 0 < len(text) < TOKEN_CHARS_LEAST or not text.isascii() or " " in text:
         raise ArgumentTypeError(
-            f"an admin token must have at least {TOKEN_LENGTH} characters, ASCII and without "
+            f"an admin token must have at least {TOKEN_CHARS_LEAST} characters, ASCII and without "
             "spaces: openssl rand -hex 16 makes one"
         )
     return text
@@ -344,7 +350,12 @@ _OPTIONS = [option for option in fields(Settings) if "text" in option.metadata]
 
 def variables(game: str = games.DEFAULT) -> list[str]:
     """Return every environment variable that the server reads if it plays this game."""
-    return [*map(_variable, [*_OPTIONS, *_options_of(game)]), *REDIS_URLS, STATE, SLUG_COMMIT]
+    return [
+        *map(_variable, [*_OPTIONS, *_options_of(game)]),
+        *REDIS_URLS,
+        STATE_VARIABLE,
+        SLUG_COMMIT,
+    ]
 
 
 def game_of(
@@ -390,14 +401,14 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     Ends the process with a sentence on standard error and code 2 if a value is wrong.
     """
     parser = ArgumentParser(
-        prog=COMMAND,
+        prog=SERVER_COMMAND,
         # argparse would list all options, and hide the sentence about the wrong one.
-        usage=f"{COMMAND} [--help] [OPTION ...]",
+        usage=f"{SERVER_COMMAND} [--help] [OPTION ...]",
         description="Serve Flatlands: an endless world in which every square is a channel.",
         epilog="Each option can also be set by the environment variable in brackets; the "
         "command line takes precedence.",
     )
-    game = game_of(COMMAND, "Options", arguments, environment)
+    game = game_of(SERVER_COMMAND, "Options", arguments, environment)
     of_game = _options_of(game)
     _add_options(parser, environment, _OPTIONS)
     _add_options(parser, environment, of_game, f"options of the game {game}")
@@ -486,7 +497,7 @@ def _resolve(given: dict[str, Any], environment: Mapping[str, str]) -> None:
             # It cannot be checked there, and without the link the workers would be separated.
             given["broker_tls"] = given["broker_tls"] or UNVERIFIED
     given["broker_tls"] = given["broker_tls"] or VERIFIED
-    file = os.path.join(environment.get(STATE, ""), games.store_file(given["game"]))
+    file = os.path.join(environment.get(STATE_VARIABLE, ""), games.store_file(given["game"]))
     given["store"] = _store(given["store"], given["broker"], file)
     # A worker whose arguments say "" has one from its supervisor.
     given["secret"] = given["secret"] or environment.get("SECRET_KEY") or None

@@ -40,7 +40,7 @@ from flatlands.world.grid import Rect, Square
 
 log = logging.getLogger("flatlands")
 
-#: Minutes that an action is in force by default, and at most.
+#: How that an action is in force by default, and at most.
 MINUTES, MINUTES_MOST = 10, ORDER_MOST_S // 60
 
 #: The most squares that are undone or cleared at once.
@@ -234,7 +234,7 @@ def _is_local() -> bool:
 def _read(action: str) -> tuple[str, str, int]:
     """Return what a request asks for, as (action, who, seconds). Aborts with a sentence if that is
     wrong."""
-    seconds = 60 * _number("minutes", MINUTES, MINUTES_MOST)
+    seconds = 60 * _number("minutes", ORDER_MINUTES, ORDER_MINUTES_MOST)
     if action == "kick" and "address" in request.args:
         return BAR, _address(), seconds
     if action in ("kick", "mute"):

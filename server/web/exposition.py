@@ -49,10 +49,10 @@ FROM_ZERO = (
 )
 
 #: The ends of names of counters of times -> their factor to seconds.
-SECONDS = {"_us": 1e-6, "_ms": 1e-3}
+TO_SECONDS = {"_us": 1e-6, "_ms": 1e-3}
 
 #: The shortest bucket of a histogram that is shown: it ends at 2**8 us.
-FIRST = 8
+FIRST_BUCKET = 8
 
 #: The heading of the table of numbers that rise and fall.
 NOW = "now"
@@ -86,9 +86,9 @@ def _help(name: str, now: bool = False) -> str:
 
 def _counter(name: str, value: float) -> Metric:
     unit = name[-3:]
-    seconds = f"{name.removesuffix(unit)}_seconds" if unit in SECONDS else name
+    seconds = f"{name.removesuffix(unit)}_seconds" if unit in TO_SECONDS else name
     metric = "process_cpu_seconds" if name == "cpu_ms" else f"flatlands_{seconds}"
-    return CounterMetricFamily(metric, _help(name), value * SECONDS.get(unit, 1))
+    return CounterMetricFamily(metric, _help(name), value * TO_SECONDS.get(unit, 1))
 
 
 class _Collector:
@@ -123,7 +123,7 @@ class _Collector:
             yield _counter(f"broker_{name}", value)
         for name, counts in self._total.times.items():
             *buckets, us = counts
-            ends = range(FIRST, len(buckets) - 1)
+            ends = range(FIRST_BUCKET, len(buckets) - 1)
             pairs = [(repr((1 << end) / 1e6), float(sum(buckets[: end + 1]))) for end in ends]
             pairs.append(("+Inf", float(sum(buckets))))
             yield HistogramMetricFamily(f"flatlands_{name}_seconds", _help(name), pairs, us / 1e6)

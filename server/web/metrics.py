@@ -21,13 +21,18 @@ import gevent
 
 log = logging.getLogger("flatlands")
 
-#: Seconds between two reports of a worker, and the most seconds that a worker that is asked waits
-#: for newer reports of the others.
-REPORT_EVERY, WAIT_FOR_OTHERS = 0.5, 1.0
+#: Time between two reports of a worker.
+REPORT_EVERY_S = 0.5
 
-#: The file with the counts of workers that have ended, and the number of these whose names it has.
-#: By the names a worker that adds up notices which reports it has found in both places.
-ENDED, REMEMBERED = "ended.json", 256
+#: How long at most a worker that is asked waits for newer reports of the others.
+WAIT_FOR_OTHERS_S = 1.0
+
+#: The file with the counts of workers that have ended.
+ENDED_FILE = "ended.json"
+
+#: The most names of such workers in that file. By the names a worker that adds up notices which
+#: reports it has found in both places.
+ENDED_NAMES = 256
 
 #: How the names of reports end. A supervisor that replaces its workers reads them as the version
 #: that it began with does: up to 0.3.0 that reads *.json, and fails at what it does not know.
@@ -126,13 +131,13 @@ class Reports:
         """Write this worker's report again and again; return at once if there is one worker."""
         while self._folder is not None:
             self._write(self._folder)
-            gevent.sleep(REPORT_EVERY)
+            gevent.sleep(REPORT_EVERY_S)
 
     def total(self, sleep: Callable[[float], object] = gevent.sleep) -> tuple[list[Report], Report]:
         """Return the reports of all living workers, this one's first, and that of all together.
 
-        It waits, by `sleep`, until the others have written new reports, but for WAIT_FOR_OTHERS at
-        most; then their last reports count.
+        It waits, by `sleep`, until the others have written new reports, but for WAIT_FOR_OTHERS_S
+        at most; then their last reports count.
         """
         if self._folder is None:
             own = self._own()
@@ -143,9 +148,9 @@ class Reports:
         while True:
             living, ended = self._others(self._folder)
             stale = any(report.written < begun for report in living)
-            if not stale or time.monotonic() - begun > WAIT_FOR_OTHERS:
+            if not stale or time.monotonic() - begun > WAIT_FOR_OTHERS_S:
                 break
-            sleep(REPORT_EVERY / 10)
+            sleep(REPORT_EVERY_S / 10)
         living = [own, *living]
         return living, _added(living, ended)
 
@@ -181,7 +186,7 @@ class Reports:
 
 
 def bury(folder: Path, running: Collection[int]) -> None:
-    """Add the counts of workers that have ended to ENDED, and remove their files.
+    """Add the counts of workers that have ended to ENDED_FILE, and remove their files.
 
     `running` are the ids of the processes that have not ended. Only the supervisor calls this. A
     failure is logged, and the next call tries again.
@@ -197,9 +202,9 @@ def bury(folder: Path, running: Collection[int]) -> None:
 def _bury(folder: Path, name: str, report: Report) -> None:
     ended, names = _read_ended(folder)
     if name not in names:
-        names = [*names, name][-REMEMBERED:]
+        names = [*names, name][-ENDED_NAMES:]
         ended = _added([], [ended, report])
-        _replace(folder / ENDED, {**ended._asdict(), "names": names})
+        _replace(folder / ENDED_FILE, {**ended._asdict(), "names": names})
     (folder / name).unlink()
 
 
@@ -241,7 +246,7 @@ def _read_all(folder: Path, besides: str = "") -> dict[str, Report]:
 
 def _read_ended(folder: Path) -> tuple[Report, list[str]]:
     try:
-        kept = json.loads((folder / ENDED).read_text())
+        kept = json.loads((folder / ENDED_FILE).read_text())
     except FileNotFoundError:
         return Report(0, {}, {}, {}), []
     names = kept.pop("names")

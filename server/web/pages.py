@@ -25,9 +25,13 @@ STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 #: looks at its own address.
 PAGES = ("/", "/live")
 
-#: Where the server puts something into the document: its base, and, between two marks, the files
-#: that it joins.
-BASE, JOINED = b"<!-- base -->", b"<!-- joined -->"
+#: Where the server puts its base into the document.
+BASE_MARK = b"<!-- base -->"
+
+#: What stands before and after the files that the server joins, in the document.
+JOINED_MARK = b"<!-- joined -->"
+
+#: What stands in place of these files once they are joined.
 LINKS = b"""<link rel="stylesheet" href="joined.css">
   <script type="module" src="joined.js"></script>"""
 
@@ -48,8 +52,11 @@ PROTECTION = (
     ("Referrer-Policy", "no-referrer"),
 )
 
-#: The caching of files that may change, and of those whose paths name their version.
-ASK_AGAIN, FOR_EVER = "no-cache", "public, max-age=31536000, immutable"
+#: The caching of files that may change.
+CACHE_ASK_AGAIN = "no-cache"
+
+#: The caching of files whose paths name their version.
+CACHE_FOR_EVER = "public, max-age=31536000, immutable"
 
 #: The path of a piece of the ground: its stamp, column and row, as far as there are squares.
 _PIECE = re.compile(r"/v/([0-9a-z]+)/ground/(-?\d{1,8})/(-?\d{1,8})")
@@ -156,7 +163,7 @@ class Files:
         self._machines = machines
         self._ground = ground
         contents = _contents(folder, page)
-        before, single, after = contents["/index.html"].split(JOINED)
+        before, single, after = contents["/index.html"].split(JOINED_MARK)
         modules = {n[1:]: c.decode() for n, c in contents.items() if n.endswith(".js")}
         main, sheets = _named(single.decode(), contents)
         contents["/joined.js"] = join_modules(modules, main).encode()
@@ -170,18 +177,20 @@ class Files:
 
         def document(files: bytes) -> _File:
             # The base is relative, since the page may be served below a path of a larger site.
-            text = (before + files + after).replace(BASE, f'<base href="{base}/">{told}'.encode())
+            text = (before + files + after).replace(
+                BASE_MARK, f'<base href="{base}/">{told}'.encode()
+            )
             return _File("text/html", text)
 
         joined = document(LINKS)
         self._single = document(single)
         del contents["/index.html"]
         #: Path -> what is there, and the header Cache-Control.
-        self._files = dict.fromkeys(PAGES, (joined, ASK_AGAIN))
+        self._files = dict.fromkeys(PAGES, (joined, CACHE_ASK_AGAIN))
         for name, content in contents.items():
             file = _File(mimetypes.guess_type(name)[0], content)
-            self._files[name] = file, ASK_AGAIN
-            self._files[f"/{base}{name}"] = file, FOR_EVER
+            self._files[name] = file, CACHE_ASK_AGAIN
+            self._files[f"/{base}{name}"] = file, CACHE_FOR_EVER
         self._files["/favicon.ico"] = self._files["/icon.svg"]
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
@@ -190,7 +199,7 @@ class Files:
         if path in PAGES and "debug" in environ["QUERY_STRING"].split("&"):
             file = self._single
         if file is None and self._ground is not None and (found := _PIECE.fullmatch(path)):
-            file, caching = self._piece(*found.groups()), FOR_EVER
+            file, caching = self._piece(*found.groups()), CACHE_FOR_EVER
         if file is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return self._application(environ, start)
         return file.answer(environ, start, caching, self._policy() if path in PAGES else "")

@@ -108,7 +108,7 @@ def test_a_worker_that_is_asked_waits_for_newer_reports_but_not_for_ever(
     tmp_path, joined, stands_still, monkeypatch
 ):
     if not stands_still:
-        monkeypatch.setattr("flatlands.server.web.metrics.WAIT_FOR_OTHERS", PATIENCE)
+        monkeypatch.setattr("flatlands.server.web.metrics.WAIT_FOR_OTHERS_S", PATIENCE)
     name = f"{os.getpid()}-a.report"
     write(tmp_path, name, report(10))
     timer = threading.Timer(0.2, lambda: stands_still or write(tmp_path, name, report(20)))

@@ -31,7 +31,7 @@ PLAN_EVERY_MS: Final = 1000
 #: How long a plan holds if nobody repeats it.
 PLAN_HOLDS_MS: Final = 10_000
 
-#: A machine that has been silent, or stopped, for so long loses its district.
+#: A machine that has been silent, or stopped, for this long loses its district.
 MACHINE_GONE_MS: Final = 10_000
 
 #: All clients are asked within this time to go where a new plan wants them.

@@ -46,11 +46,11 @@ CROWDED: Final = 500
 #: places that there are for its square, or for its owner.
 OF: Final = "of "
 
-#: A place is free so long after it was taken if nothing was left for it: the node may have died in
-#: between.
+#: A place is free this long after it was taken if nothing was left for it: the node may have died
+#: in between.
 LEFT_WITHIN_MS: Final = 5 * 60_000
 
-#: A place is looked at so long after its thing is over.
+#: A place is looked at this long after its thing is over.
 PLACE_LOOK_MS: Final = 30_000
 
 #: The name under which an item in the store has, beside its fields, the number of the version of

@@ -28,7 +28,7 @@ ROW_TILES: Final = 512
 ROWS_A_STEP: Final = 16
 ROW_WRITES_A_STEP: Final = 200
 
-#: A tile that has been 0 for so long is forgotten: until then it says that older writes do not
+#: A tile that has been 0 for this long is forgotten: until then it says that older writes do not
 #: count.
 ZERO_FOR_MS: Final = AHEAD
 

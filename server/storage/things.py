@@ -35,7 +35,7 @@ FAR = 2**31
 #: The longest reach of a thing, in tiles: the thing must be visible on the smallest of screens.
 REACH_MOST = 6
 
-# A thing fits the store, and several fit one message between nodes.
+# These limits make a thing fit the store, and several fit one message between nodes.
 
 #: The most characters of the name of a kind, and of a field.
 NAME_CHARS_MOST = 20

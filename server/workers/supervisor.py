@@ -46,7 +46,7 @@ RESTART_AFTER_S = 0.5
 #: the wait is short again.
 RESTART_AFTER_MOST_S = 15.0
 
-#: A child that has been silent for so long is killed.
+#: A child that has been silent for this long is killed.
 SILENT_MOST_S = 10
 
 #: How long a child has to start.
@@ -68,7 +68,7 @@ REPLACE_AFTER_S = 15.0
 #: The longest wait until a replacement is tried again.
 REPLACE_AFTER_MOST_S = 300.0
 
-#: A worker that has said nothing for so long is sent no players.
+#: A worker that has said nothing for this long is sent no players.
 QUIET_MOST_S = 3
 
 #: The slot of the forwarder. The slots of the workers are counted from 0.

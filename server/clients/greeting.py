@@ -17,7 +17,7 @@ from flatlands.server.clients.admission import (
 from flatlands.server.clients.session import TAKEN_OVER, Session
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
+from flatlands.server.messages.texts import BAD_NAME, PLAYER_NAME_LIMIT, clean
 from flatlands.server.net.frames import ABNORMAL, frame
 from flatlands.server.runtime.logs import log_line
 from flatlands.world.grid import viewport
@@ -36,7 +36,7 @@ def hello(
     y: int | None,
 ) -> None:
     """Let a client play, or refuse it."""
-    cleaned = clean(name, NAME_LIMIT)
+    cleaned = clean(name, PLAYER_NAME_LIMIT)
     if cleaned is None:
         raise Refused("name", BAD_NAME)
     place = None if x is None or y is None else (x, y)
@@ -64,7 +64,7 @@ def _decided(request: Request, decision: Decision) -> None:
         return
     session.request = None
     if isinstance(decision, Superseded):
-        session.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
+        session.connection.close(protocol.CLOSE_TAKEN_OVER, TAKEN_OVER)
     elif session.connected:
         _welcome(session, request, decision)
     else:

@@ -48,7 +48,7 @@ _HOW = {
     1002: "refused",
     1007: "refused",
     1009: "refused",
-    protocol.TAKEN_OVER: "taken over",
+    protocol.CLOSE_TAKEN_OVER: "taken over",
 }
 
 

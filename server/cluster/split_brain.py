@@ -74,7 +74,9 @@ class SplitBrainDetector:
             nonlocal ids
             ids = [] if item is None else msgpack.unpackb(item.body)
             others = [id for id in ids if id != self._id]
-            return Item(LAST_ITEM, NEVER_DUE_MS, LAST_ITEM, msgpack.packb([self._id, *others][:IDS_MOST]))
+            return Item(
+                LAST_ITEM, NEVER_DUE_MS, LAST_ITEM, msgpack.packb([self._id, *others][:IDS_MOST])
+            )
 
         store.change(self._queue, LAST_ITEM, add)
         return ids[: ids.index(self._id)] if self._id in ids else ids

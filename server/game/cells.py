@@ -674,5 +674,7 @@ def _undoable(layer: CellLayer, squares: Rect) -> Iterator[list[Square]]:
     """Yield some squares, a few at a time, if the values from before a person came are known."""
     if layer.rule in (RULE_LAST, RULE_SUM) and layer.store is not None:
         left = iter(squares.squares())
-        while some := list(islice(left, min(squares_of(TILES_UNDONE, layer.side), CALL_ITEMS_MOST))):
+        while some := list(
+            islice(left, min(squares_of(TILES_UNDONE, layer.side), CALL_ITEMS_MOST))
+        ):
             yield some

@@ -187,7 +187,7 @@ def read(payload: bytes) -> list[Any]:
     if type(message) is not list:
         raise Refused("malformed", "a message must be a MessagePack array", MALFORMED)
     kind = message[0] if message else None
-    row = MESSAGES.get(kind) if type(kind) is int else None
+    row = CLIENT_MESSAGES.get(kind) if type(kind) is int else None
     if row is None:
         raise Refused("kind", "a message must begin with a kind that clients may send")
     fault = row.fault(message[1:])

@@ -39,17 +39,23 @@ OWNER_KEY: Final = "key"
 MARK_CHARS: Final = 16
 
 #: The name of their queue in the store, which is one group.
-ORDERS_QUEUE: Final = "orders"
+ACTIONS_QUEUE: Final = "orders"
 
-#: How often actions are read, in ms, and for how many s the store keeps a notice, and an action
-#: that ends another: the node that applied the other may not have reached the store yet.
-ORDERS_EVERY_MS: Final = 2000
-NOTICE_FOR, END_FOR = 30, 600
+#: How often actions are read.
+ACTIONS_EVERY_MS: Final = 2000
 
-#: The most seconds that an action lasts, and the most actions. Beyond that those that end first are
-#: forgotten.
-SECONDS_MOST: Final = 7 * 24 * 3600
-LIMIT: Final = 1000
+#: How long the store keeps a notice.
+NOTICE_FOR_S: Final = 30
+
+#: How long the store keeps an action that ends another: the node that applied the other may not
+#: have reached the store yet.
+END_FOR_S: Final = 600
+
+#: The longest time for which an action lasts.
+ACTION_MOST_S: Final = 7 * 24 * 3600
+
+#: The most actions. Beyond that those that end first are forgotten.
+ACTIONS_MOST: Final = 1000
 
 
 class _Action(NamedTuple):
@@ -68,13 +74,13 @@ class Moderation:
     """The actions that are in force, as this node knows them.
 
     `who` is what an action applies to: for KICK and MUTE a player's id in digits, for BY_OWNER the
-    first MARK_CHARS characters of an owner or, for a player without a key, as many hexadecimal digits of
-    its id; for BAR an address or network as `network` gives it, for DOOR "", and for NOTICE the
-    text. `silenced` is called with the id of a player that was kicked or muted.
+    first MARK_CHARS characters of an owner or, for a player without a key, as many hexadecimal
+    digits of its id; for BAR an address or network as `network` gives it, for DOOR "", and for
+    NOTICE the text. `silenced` is called with the id of a player that was kicked or muted.
 
     What applies to an id applies to all players with the same key. So the node that has the player
-    gives OWNER_KEY to all, with the mark of its owner and its id as `who`. There is one for each id, so a
-    client that sends one key after the other displaces no actions.
+    gives OWNER_KEY to all, with the mark of its owner and its id as `who`. There is one for each
+    id, so a client that sends one key after the other displaces no actions.
     """
 
     def __init__(
@@ -97,11 +103,13 @@ class Moderation:
 
     def __len__(self) -> int:
         """Return how many actions are in force."""
-        return sum(self.seconds(*one) > 0 for one in self._known if one[0] not in (NOTICE, OWNER_KEY))
+        return sum(
+            self.seconds(*one) > 0 for one in self._known if one[0] not in (NOTICE, OWNER_KEY)
+        )
 
     def start(self) -> None:
         """Begin to read the actions of other nodes."""
-        self._loop.every(ORDERS_EVERY_MS, self._exchange)
+        self._loop.every(ACTIONS_EVERY_MS, self._exchange)
         self._exchange()
 
     def apply(self, action: str, who: str, seconds: int) -> None:
@@ -208,18 +216,22 @@ class Moderation:
         for (action, who), entry in given.items():
             lasts = entry.until - self._loop.now() if entry.until else 1000 * END_FOR_S
             body = msgpack.packb((action, who, entry.at) + (() if entry.until else (0,)))
-            item = Item(f"{action} {who}", max(lasts, 0), ORDERS_QUEUE, body)
-            store.change(ORDERS_QUEUE, item.id, partial(_later, item, entry.at), ORDERS_QUEUE)
-        items = store.group(ORDERS_QUEUE, ORDERS_QUEUE)
-        over = [item for at, item in enumerate(items) if not item.delay or at < len(items) - ORDERS_MOST]
+            item = Item(f"{action} {who}", max(lasts, 0), ACTIONS_QUEUE, body)
+            store.change(ACTIONS_QUEUE, item.id, partial(_later, item, entry.at), ACTIONS_QUEUE)
+        items = store.group(ACTIONS_QUEUE, ACTIONS_QUEUE)
+        over = [
+            item
+            for at, item in enumerate(items)
+            if not item.delay or at < len(items) - ACTIONS_MOST
+        ]
         for item in over:
-            store.take(ORDERS_QUEUE, item.id, only=item.body)
+            store.take(ACTIONS_QUEUE, item.id, only=item.body)
         return items[len(over) :]
 
     def _learn(self, entries: _Actions) -> None:
         """Know these actions from now on, and carry out those that are new."""
         before, now = self._known, self._loop.now()
-        last = sorted(entries.items(), key=lambda one: one[1].until)[-ORDERS_MOST:]
+        last = sorted(entries.items(), key=lambda one: one[1].until)[-ACTIONS_MOST:]
         self._known = {key: entry for key, entry in last if entry.until > now}
         self._ids = {}
         for action, who in self._known:
@@ -253,8 +265,8 @@ class Moderation:
                     screen.refuse(kicked(seconds))
 
     def _meant(self, who: str) -> list[Resident]:
-        """Return the players of this node that an action applies to, by id or by key. For a OWNER_KEY
-        these are the others with that key."""
+        """Return the players of this node that an action applies to, by id or by key. For an
+        OWNER_KEY these are the others with that key."""
         first, _, known = who.partition(" ")
         marks = {first} | {mark for mark, ids in self._ids.items() if who in ids}
         return [

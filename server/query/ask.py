@@ -170,7 +170,9 @@ class Asker:
 
     def _wrong(self, error: Exception, statement: str) -> QueryError:
         if isinstance(error, MemoryError):
-            return QueryError(f"the statement needs more than {SQLITE_BYTES >> 20} MB: make it read less")
+            return QueryError(
+                f"the statement needs more than {SQLITE_BYTES >> 20} MB: make it read less"
+            )
         text = str(error)
         if text == "interrupted":
             return QueryError(self._too_long())

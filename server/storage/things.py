@@ -70,7 +70,9 @@ class _Fields:
         """Find the fields of a class. Raises ValueError, with a sentence for its author."""
         name = cls.__name__
         if len(name) > NAME_CHARS_MOST:
-            raise ValueError(f"the name {name} is too long: use at most {NAME_CHARS_MOST} characters")
+            raise ValueError(
+                f"the name {name} is too long: use at most {NAME_CHARS_MOST} characters"
+            )
         if cls.__base__ not in (Thing, Event, Record):
             raise ValueError(f"{name} must inherit from Thing, Event or Record itself")
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}

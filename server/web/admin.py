@@ -22,13 +22,13 @@ from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.net.hosts import is_local
 from flatlands.server.net.pace import TURN_KEY, Turn
 from flatlands.server.players.moderation import (
+    ACTION_MOST_S,
     BAR,
     BY_OWNER,
     DOOR,
     KICK,
     MUTE,
     NOTICE,
-    ORDER_MOST_S,
     Moderation,
     network,
 )
@@ -40,8 +40,11 @@ from flatlands.world.grid import Rect, Square
 
 log = logging.getLogger("flatlands")
 
-#: How that an action is in force by default, and at most.
-MINUTES, MINUTES_MOST = 10, ORDER_MOST_S // 60
+#: How long an action is in force if nobody says.
+ACTION_MINUTES = 10
+
+#: How long an action is in force at most.
+ACTION_MINUTES_MOST = ACTION_MOST_S // 60
 
 #: The most squares that are undone or cleared at once.
 SQUARES_MOST = 1000
@@ -234,7 +237,7 @@ def _is_local() -> bool:
 def _read(action: str) -> tuple[str, str, int]:
     """Return what a request asks for, as (action, who, seconds). Aborts with a sentence if that is
     wrong."""
-    seconds = 60 * _number("minutes", ORDER_MINUTES, ORDER_MINUTES_MOST)
+    seconds = 60 * _number("minutes", ACTION_MINUTES, ACTION_MINUTES_MOST)
     if action == "kick" and "address" in request.args:
         return BAR, _address(), seconds
     if action in ("kick", "mute"):

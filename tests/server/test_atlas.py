@@ -6,7 +6,14 @@ import msgpack
 import pytest
 
 from flatlands.server.atlas import census, counts, views
-from flatlands.server.atlas.dots import WORLD_DOTS, WORLD_SQUARES, WORLD_TOTALS, dot_at, parts_around, patches_within
+from flatlands.server.atlas.dots import (
+    WORLD_DOTS,
+    WORLD_SQUARES,
+    WORLD_TOTALS,
+    dot_at,
+    parts_around,
+    patches_within,
+)
 from flatlands.server.clients import handlers
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import GRAIN_MOST

@@ -3,6 +3,8 @@
 import pytest
 
 from flatlands.server.players.moderation import (
+    ACTIONS_EVERY_MS,
+    ACTIONS_QUEUE,
     BAR,
     BY_OWNER,
     DOOR,
@@ -11,8 +13,6 @@ from flatlands.server.players.moderation import (
     MUTE,
     NOTICE,
     NOTICE_FOR_S,
-    ORDERS_EVERY_MS,
-    ORDERS_QUEUE,
     OWNER_KEY,
     network,
 )
@@ -20,7 +20,7 @@ from flatlands.server.storage.boards import owner_of
 from tests.server.harness import Broken, two_nodes
 
 #: ms within which all nodes know an action.
-KNOWN = ORDERS_EVERY_MS + 100
+KNOWN = ACTIONS_EVERY_MS + 100
 
 
 #: A secret of a browser, and how actions name it.
@@ -127,7 +127,9 @@ def test_a_key_that_comes_after_the_order_is_known_from_then_on(two, action):
     if action == KICK:
         give(harness, KICK, str(b.id), 600, host=1)
     harness.run(KNOWN)
-    assert len(harness.node.store_client.store.group(ORDERS_QUEUE, ORDERS_QUEUE)) == 2 + (action == KICK)
+    assert len(harness.node.store_client.store.group(ACTIONS_QUEUE, ACTIONS_QUEUE)) == 2 + (
+        action == KICK
+    )
     again = came_back(harness, 0)
     assert (again.model.errors or says(again)) == ["kicked" if action == KICK else "muted"]
 
@@ -361,17 +363,17 @@ def test_a_notice_is_told_once_by_every_node_and_kept_by_none(two):
 
     for times in (1, 2):
         moderation(harness).apply(NOTICE, "a restart in 5 minutes", 0)
-        harness.run(3 * ORDERS_EVERY_MS)
+        harness.run(3 * ACTIONS_EVERY_MS)
         assert told() == ["a restart in 5 minutes"] * 2 * times
     assert not any(len(host.node.moderation) for host in harness.hosts)
-    harness.run(1000 * NOTICE_FOR_S + ORDERS_EVERY_MS)
-    assert harness.node.store_client.store.count(ORDERS_QUEUE) == 0
+    harness.run(1000 * NOTICE_FOR_S + ACTIONS_EVERY_MS)
+    assert harness.node.store_client.store.count(ACTIONS_QUEUE) == 0
 
 
 @pytest.mark.parametrize("stored", [True, False])
 def test_a_limited_number_of_orders_is_remembered(stored, monkeypatch):
     most = 100
-    monkeypatch.setattr("flatlands.server.players.moderation.ORDERS_MOST", most)
+    monkeypatch.setattr("flatlands.server.players.moderation.ACTIONS_MOST", most)
     harness = two_nodes(stored=stored)[0]
     for id in range(most + 10):
         moderation(harness).apply(KICK, str(id), 60 + id)
@@ -382,4 +384,4 @@ def test_a_limited_number_of_orders_is_remembered(stored, monkeypatch):
     moderation(harness).apply(MUTE, "1", 60)
     assert len(moderation(harness)) <= most - 30
     if stored:
-        assert harness.node.store_client.store.count(ORDERS_QUEUE) <= most - 30
+        assert harness.node.store_client.store.count(ACTIONS_QUEUE) <= most - 30

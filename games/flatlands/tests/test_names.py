@@ -64,7 +64,11 @@ def test_a_player_that_is_muted_or_has_lost_its_connection_or_left_is_not_found(
     ada, away, loud = come(two, "Ada"), come(two, "Rob", host=1), come(two, "Roy", host=1)
     assert sorted(sought(ada, "ro")[0]) == ["Rob", "Roy"]
     away.connection.lose(1006)
-    order = (BY_OWNER[MUTE], loud.session.playing.owner[:MARK_CHARS]) if by_key else (MUTE, str(loud.id))
+    order = (
+        (BY_OWNER[MUTE], loud.session.playing.owner[:MARK_CHARS])
+        if by_key
+        else (MUTE, str(loud.id))
+    )
     two.hosts[1].node.moderation.apply(*order, 60)
     two.run(ANSWER_KEPT_FOR + 3000)
     assert sought(ada, "ro")[0] == []

@@ -364,7 +364,7 @@ def test_nothing_of_a_hello_is_left_once_it_is_decided(harness):
     try:
         ada = harness.client().hello("Ada")
         harness.client().hello("Back", token=ada.model.token)
-        harness.node.moderation.give(BAR, "192.0.2.1", 60)
+        harness.node.moderation.apply(BAR, "192.0.2.1", 60)
         refused(newcomer(harness, "192.0.2.1"), "kicked", 1008)
         harness.run(1)
         assert not [one for one in gc.get_objects() if type(one) is Request]

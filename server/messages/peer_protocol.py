@@ -26,7 +26,7 @@ from flatlands.world.tiles import WRITE
 from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
 
 # On a square's channel. 45, 48 and 53 were used by earlier versions.
-OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
+OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, KEEPALIVE = 20, 32, 33, 43, 44
 # On the channel of all nodes.
 HEARTBEAT, WATCH, BROADCAST, SEEK, PLAN = 34, 50, 52, 55, 56
 # On a player's channel.
@@ -275,7 +275,7 @@ MESSAGES = {
         ),
         (SYNC_REQUEST, "sync request", None, "column row node nonce"),
         (CHANGES, "changes", _are_changes, "column row node store things gone"),
-        (SIGN, "sign", None, "column row node number sent inhabited"),
+        (KEEPALIVE, "keepalive", None, "column row node number sent inhabited"),
         (
             HEARTBEAT,
             "heartbeat",
@@ -481,7 +481,7 @@ changes = _says_of_square(CHANGES)
 
 #: The number of a node's last batch or full state in a square, once more. `inhabited`: the node has
 #: players there.
-sign = _says_of_square(SIGN)
+keepalive = _says_of_square(KEEPALIVE)
 
 #: A heartbeat. `ring` is the broker's identity, and `rules` that of Channels. `every` is in how
 #: many ms the next one comes, and the last four are those of Load in server/squares/peers.py.

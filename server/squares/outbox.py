@@ -5,9 +5,11 @@ until just before the hub's next flush: it could not reach clients earlier anywa
 then takes the place of many. A batch in a crowded square waits longer.
 
 The broker may lose messages, and after the last one of a quiet square nothing would show the others
-that it was lost. So a node with players in a square repeats its number (a sign), ever more rarely,
-as long as it says nothing else there: only those who hear the square pay for that. When its last
-player has left, it says a few times that it has nobody there.
+that it was lost. So a node with players in a square repeats its number (a keepalive), ever more
+rarely, as long as it says nothing else there: only those who hear the square pay for that. When its
+last player has left, it says a few times that it has nobody there.
+
+This module never moves a player, and reads no batches of other nodes.
 """
 
 import random
@@ -41,12 +43,13 @@ LEAD_SHARE: Final = 6
 LEAD: Final = 3
 
 
-#: ms from the last batch or full state in a square to the first sign, from there to the second, and
-#: between all that follow; each may come up to a quarter earlier, so that signs that began together
-#: drift apart. Players mostly do something within the first wait, and then no sign is needed.
+#: ms from the last batch or full state in a square to the first keepalive, from there to the
+#: second, and between all that follow; each may come up to a quarter earlier, so that keepalives
+#: that began together drift apart. Players mostly do something within the first wait, and then none
+#: is needed.
 WAITS: Final = (1500, 2000, 3000)
 
-#: ms that a sign waits if a batch of its square is about to be published, which is better.
+#: ms that a keepalive waits if a batch of its square is about to be published, which is better.
 POSTPONED: Final = 250
 
 
@@ -74,8 +77,8 @@ class Hears(Protocol):
         """Expect a batch of this node back from the broker, unless `taken` is False: then the
         broker has refused it."""
 
-    def signed(self, now: int) -> None:
-        """Note that this node has given a sign here."""
+    def keepalive_sent(self, now: int) -> None:
+        """Note that this node has sent a keepalive here."""
 
 
 class _SquareSlots:
@@ -137,19 +140,19 @@ class Slots:
 @dataclass(slots=True)
 class _Said:
     """What this node has said in a square: the `number` of its last batch or full state, when it
-    last said anything there, and how many signs it has given since that batch or full state."""
+    last said anything there, and how many keepalives it has sent since that batch or full state."""
 
     number: int = 0
     at: int = 0
-    signs: int = 0
+    keepalives: int = 0
 
 
-class Signs:
-    """The signs of this node. Times are node time in ms.
+class Keepalives:
+    """The keepalives of this node. Times are node time in ms.
 
     `inhabited` are the squares with players of this node. `waits` returns whether a batch of a
     square is about to be published; `heard` as in Outbox. `done` is called with a square in which
-    the last sign was given.
+    the last keepalive was sent.
     """
 
     def __init__(
@@ -167,12 +170,12 @@ class Signs:
         self._waits = waits
         self._heard = heard
         self._said: dict[Square, _Said] = {}
-        #: The squares, with times at which to look whether a sign is due: the batches of a busy
-        #: square do not put it off one by one.
+        #: The squares, with times at which to look whether a keepalive is due: the batches of a
+        #: busy square do not put it off one by one.
         self._due = TimerQueue(loop, self._look)
 
     def __contains__(self, square: Square) -> bool:
-        """Return whether this node gives signs in a square."""
+        """Return whether this node sends keepalives in a square."""
         return square in self._said
 
     def said(self, square: Square, number: int) -> None:
@@ -182,41 +185,42 @@ class Signs:
         if said is None:
             said = self._said[square] = _Said()
             self._due.put(square, now + _wait(0))
-        elif said.signs:
-            # The next look is planned for later than the first sign is now due.
+        elif said.keepalives:
+            # The next look is planned for later than the first keepalive is now due.
             self._due.put(square, now + _wait(0))
-        said.number, said.at, said.signs = number, now, 0
+        said.number, said.at, said.keepalives = number, now, 0
 
     def begin_anew(self, square: Square) -> None:
-        """Start the signs in a square over from the first one, because a player is gone from it and
-        nothing is published about that."""
+        """Start the keepalives in a square over from the first one, because a player is gone from
+        it and nothing is published about that."""
         said = self._said.get(square)
         if said is not None:
-            said.at, said.signs = self._loop.now(), 0
+            said.at, said.keepalives = self._loop.now(), 0
             self._due.put(square, said.at + _wait(0))
 
     def repeat(self, square: Square) -> None:
-        """Give a sign now, if this node gives any in the square and no batch is about to come."""
+        """Send a keepalive now, if this node sends any in the square and no batch is about to
+        come."""
         said = self._said.get(square)
         if said is not None and not self._waits(square):
             self._publish(square, said)
 
     def _look(self, square: Square, _due: int) -> None:
-        """Give a sign in a square if it is time, and plan the next one."""
+        """Send a keepalive in a square if it is time, and plan the next one."""
         said, now = self._said[square], self._loop.now()
         if self._waits(square):
             self._due.put(square, now + POSTPONED)
             return
         quiet = now - said.at
-        wait = WAITS[min(said.signs, len(WAITS) - 1)]
+        wait = WAITS[min(said.keepalives, len(WAITS) - 1)]
         if quiet < wait - wait // 4:
-            self._due.put(square, said.at + _wait(said.signs))
+            self._due.put(square, said.at + _wait(said.keepalives))
             return
         self._publish(square, said)
         said.at = now
-        said.signs += 1
-        if said.signs < len(WAITS) or square in self._inhabited:
-            self._due.put(square, now + _wait(said.signs))
+        said.keepalives += 1
+        if said.keepalives < len(WAITS) or square in self._inhabited:
+            self._due.put(square, now + _wait(said.keepalives))
         else:
             del self._said[square]
             self._done(square)
@@ -224,10 +228,10 @@ class Signs:
     def _publish(self, square: Square, said: _Said) -> None:
         now = self._loop.now()
         inhabited = square in self._inhabited
-        message = peer_protocol.sign(square, self._bus.node, said.number, now, inhabited)
-        self._loop.stats["signs"] += 1
+        message = peer_protocol.keepalive(square, self._bus.node, said.number, now, inhabited)
+        self._loop.stats["keepalives"] += 1
         if square in self._heard:
-            self._heard[square].signed(now)
+            self._heard[square].keepalive_sent(now)
         self._bus.publish(square, message)
 
 
@@ -263,8 +267,8 @@ class Outbox:
         self._number = 0
         self._slots = Slots()
         #: What this node says in squares in which nothing happens.
-        self.signs = Signs(bus, self.present, self._is_waiting, heard, self._end)
-        #: The squares in which a game wrote something, until the last sign there.
+        self.keepalives = Keepalives(bus, self.present, self._is_waiting, heard, self._end)
+        #: The squares in which a game wrote something, until the last keepalive there.
         self._wrote: set[Square] = set()
 
     # Which players are where. Every event but chat messages and emotes raises the player's seq.
@@ -329,7 +333,7 @@ class Outbox:
         if square not in self.present and square not in self._batches:
             self._resting.pop(square, None)
             self.forget(square)
-            self.signs.begin_anew(square)
+            self.keepalives.begin_anew(square)
 
     def _remove(self, player: Player, square: Square) -> None:
         present = self.present[square]
@@ -446,7 +450,7 @@ class Outbox:
         """Return the number of the next batch or full state, which is published in `square`."""
         self._number += 1
         self.numbers[square] = self._number
-        self.signs.said(square, self._number)
+        self.keepalives.said(square, self._number)
         return self._number
 
 
@@ -459,7 +463,7 @@ def _enters_first(waiting: tuple[Square, Batch]) -> bool:
     return not waiting[1].enters
 
 
-def _wait(signs: int) -> int:
-    """Return the ms until the next sign, after this many `signs`."""
-    wait = WAITS[min(signs, len(WAITS) - 1)]
+def _wait(keepalives: int) -> int:
+    """Return the ms until the next keepalive, after this many `keepalives`."""
+    wait = WAITS[min(keepalives, len(WAITS) - 1)]
     return wait - int(random.random() * (wait // 4))

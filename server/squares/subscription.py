@@ -36,10 +36,10 @@ ECHO_WITHIN: Final = 250
 #: screens mostly see at once all squares that they begin to hold at once.
 ANSWERED_WITHIN: Final = 60
 
-#: A node with players in a square that says nothing there for SILENT_AFTER ms, longer than signs
-#: (outbox.py) are apart, is asked for its full state. If it is still silent LOST_AFTER ms after the
-#: sync request has come back, it has no players there any more: a leave was lost, or it is dead. So
-#: a dead node's players are gone within five seconds, however rare heartbeats are.
+#: A node with players in a square that says nothing there for SILENT_AFTER ms, longer than
+#: keepalives (outbox.py) are apart, is asked for its full state. If it is still silent LOST_AFTER
+#: ms after the sync request has come back, it has no players there any more: a leave was lost, or
+#: it is dead. So a dead node's players are gone within five seconds, however rare heartbeats are.
 SILENT_AFTER: Final = 3500
 LOST_AFTER: Final = 1000
 
@@ -512,12 +512,12 @@ class Subscription:
     def _echo_overdue(self, due: int) -> None:
         while self._unheard and self._unheard[0].published + ECHO_WITHIN <= due:
             self._context.loop.stats["unheard_batches"] += 1
-            self.signed(due)
+            self.keepalive_sent(due)
             self._apply_own(self._unheard[0].number)
 
-    def signed(self, now: int) -> None:
-        """Note that this node has given a sign here, which is still to come back. If nothing of its
-        own has come back for a while, ask whether anything comes."""
+    def keepalive_sent(self, now: int) -> None:
+        """Note that this node has sent a keepalive here, which is still to come back. If nothing of
+        its own has come back for a while, ask whether anything comes."""
         if not self._unreturned:
             self._unreturned = now
         elif now - self._unreturned >= SQUARE_DEAF_MS and self.sync.live:

@@ -156,11 +156,12 @@ class Sync:
         return True
 
     def _publish_full_state(self) -> None:
-        """Publish this node's full state, if it has players here or knows of writes, or a sign, if
-        it had players a moment ago: now, or FULL_STATE_EVERY_MS after the last time."""
+        """Publish this node's full state, if it has players here or knows of writes, or a
+        keepalive, if it had players a moment ago: now, or FULL_STATE_EVERY ms after the last
+        time."""
         outbox = self._around.outbox
         wrote = self._layers is not None and bool(self._layers.tiles)
-        if self._square in outbox.present or self._square in outbox.signs or wrote:
+        if self._square in outbox.present or self._square in outbox.keepalives or wrote:
             due = self._published + FULL_STATE_EVERY_MS
             if due <= self._around.loop.now():
                 self._publish_now(due)
@@ -173,7 +174,7 @@ class Sync:
         writes = [] if self._layers is None else self._layers.pages()
         self._published = now
         if not entries and not writes:
-            around.outbox.signs.repeat(self._square)
+            around.outbox.keepalives.repeat(self._square)
             return
         number, size = around.outbox.next_number(self._square), around.entries
         pages = max(-(-len(entries) // size), len(writes))

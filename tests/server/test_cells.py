@@ -160,7 +160,7 @@ def test_a_lost_write_is_repaired_whether_or_not_its_node_has_a_player_there(sto
     a.host.broker.losing = 0.0
     assert seen(b, at) == 0
     if at == (17, 0):
-        # The next write shows that one was missed; without a next write, the next sign does.
+        # The next write shows that one was missed; without a next write, the next keepalive does.
         a.host.node.game.floor[18, 0] = 8
     harness.run(2500)
     assert everywhere(harness, at) == {7}

@@ -99,7 +99,7 @@ def test_a_square_that_was_heard_once_may_grow_deaf(halves, walks):
     halves.run(100)
     b = halves.place("B", HERE, host=halves.well)
     for n in range(2 * NOTICED // 400):
-        # Busy squares have batches, and quiet ones signs.
+        # Busy squares have batches, and quiet ones keepalives.
         if walks:
             a.walk(n % 2 * 2 - 1, 0)
         halves.run(400)

@@ -402,7 +402,7 @@ def test_a_forgotten_tile_can_be_written_again_where_others_are_written_all_the_
 @pytest.mark.parametrize("stored", [True, False])
 def test_nodes_ask_each_other_once_a_minute_for_values_that_no_store_has(stored):
     harness, a, b, _ = world(nodes=3, play=Ways, stored=stored)
-    # The first node has nobody nearby, so its signs end.
+    # The first node has nobody nearby, so its keepalives end.
     writer, link = a.host, b.host.broker
     writer.node.movement.put(writer.node.residents.by_id[a.id], (900 * UNIT, 900 * UNIT))
     harness.run(10_000)

@@ -160,15 +160,15 @@ def test_a_world_in_which_nobody_moves_tells_only_that_it_lives():
     harness = Harness()
     clients = [harness.place(f"P{n}", (n, 0)) for n in range(10)]
     harness.run(LINGER + 1100)
-    before, signs = dict(harness.loop.stats), harness.loop.stats["signs"]
+    before, keepalives = dict(harness.loop.stats), harness.loop.stats["keepalives"]
     published = harness.broker.counters.published
     told = [len(client.connection.messages) for client in clients]
     harness.run(60_000)
-    # A heartbeat each second, and a sign in each square every three or four.
-    signs = harness.loop.stats["signs"] - signs
-    assert 10 * 60_000 // WAITS[-1] <= signs <= 10 * 60_000 // (WAITS[-1] * 3 // 4)
-    assert dict(harness.loop.stats) == {**before, "signs": before["signs"] + signs}
-    assert harness.broker.counters.published - published == 60 + signs
+    # A heartbeat each second, and a keepalive in each square every three or four.
+    keepalives = harness.loop.stats["keepalives"] - keepalives
+    assert 10 * 60_000 // WAITS[-1] <= keepalives <= 10 * 60_000 // (WAITS[-1] * 3 // 4)
+    assert dict(harness.loop.stats) == {**before, "keepalives": before["keepalives"] + keepalives}
+    assert harness.broker.counters.published - published == 60 + keepalives
     assert [len(client.connection.messages) for client in clients] == told
 
 

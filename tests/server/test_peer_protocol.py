@@ -91,7 +91,7 @@ IN_A_SQUARE = {
 }
 
 AMONG_NEWS = {
-    "a sign among news": msgpack.packb([44, 0, 0, 77, 1, 1_700_000_000_000, True]),
+    "a keepalive among news": msgpack.packb([44, 0, 0, 77, 1, 1_700_000_000_000, True]),
     "a sync request among news": peer_protocol.sync_request((0, 0), 77, 1),
     "counts among news": peer_protocol.counts(77, 0, 0, []),
     "a half of a part": peer_protocol.watch(77, True, [0, 0]),

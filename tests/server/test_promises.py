@@ -156,8 +156,8 @@ def heartbeat(harness, state=0, sent=None, every=HEARTBEAT_EVERY, node=NODE):
     heard(harness, message, harness.node.channels.nodes)
 
 
-def sign(harness, number, inhabited=True):
-    heard(harness, peer_protocol.sign(SQUARE, NODE, number, harness.loop.now(), inhabited))
+def keepalive(harness, number, inhabited=True):
+    heard(harness, peer_protocol.keepalive(SQUARE, NODE, number, harness.loop.now(), inhabited))
 
 
 def batch(harness, events, previous, number, sent=None):
@@ -271,18 +271,18 @@ def test_a_sign_shows_that_the_last_message_was_lost(watched):
     harness, watcher = watched
     batch(harness, [entry(1)], 0, 5)
     said = published(harness.hosts[0])
-    # A sign with the last number, and one with the number before it.
+    # A keepalive with the last number, and one with the number before it.
     for number in (5, 4):
-        sign(harness, number)
+        keepalive(harness, number)
         harness.run(300)
     assert times(said, peer_protocol.SYNC_REQUEST) == []
-    sign(harness, 6)
+    keepalive(harness, 6)
     harness.run(300)
     assert len(times(said, peer_protocol.SYNC_REQUEST)) == 1
     assert harness.loop.stats["repairs"] == 1
     assert seen(watcher) == {1}
-    # The full state that was asked for is lost, too: the next sign shows it.
-    sign(harness, 7)
+    # The full state that was asked for is lost, too: the next keepalive shows it.
+    keepalive(harness, 7)
     harness.run(300)
     assert len(times(said, peer_protocol.SYNC_REQUEST)) == 2
     residents(harness, 8, [entry(1), entry(2)])
@@ -292,17 +292,17 @@ def test_a_sign_shows_that_the_last_message_was_lost(watched):
 def test_the_players_of_a_node_that_has_nobody_in_a_square_are_removed(watched):
     harness, watcher = watched
     batch(harness, [entry(1)], 0, 5)
-    # An older sign, which was overtaken, changes nothing.
-    sign(harness, 4, inhabited=False)
+    # An older keepalive, which was overtaken, changes nothing.
+    keepalive(harness, 4, inhabited=False)
     assert seen(watcher) == {1} and not harness.loop.stats["repairs"]
-    sign(harness, 6, inhabited=False)
+    keepalive(harness, 6, inhabited=False)
     assert seen(watcher) == set() and harness.loop.stats["repairs"] == 1
     assert not harness.node.replicas.squares[SQUARE].cursors
     # As nobody said that the player left, it may enter with the seq that it had.
     batch(harness, [entry(1)], 0, 7)
     assert seen(watcher) == {1}
     batch(harness, [[3, 1, 9]], 7, 8)
-    sign(harness, 8, inhabited=False)
+    keepalive(harness, 8, inhabited=False)
     assert harness.loop.stats["repairs"] == 1, "what came needs no repair"
 
 
@@ -350,15 +350,15 @@ def test_a_node_that_dies_loses_its_players_in_time_however_rare_its_heartbeats_
     assert not harness.node.peers.peers and not harness.node.replicas.heard_in
 
 
-@pytest.mark.parametrize("answer", ["a sign", "a full state", "a batch"])
+@pytest.mark.parametrize("answer", ["a keepalive", "a full state", "a batch"])
 def test_a_node_that_is_asked_and_says_something_keeps_its_players(watched, answer):
     harness, watcher = watched
     heartbeat(harness)
     batch(harness, [entry(1)], 0, 5)
     for number in range(6, 12):
         live(harness, SILENT_AFTER + 500, 500)
-        if answer == "a sign":
-            sign(harness, 5)
+        if answer == "a keepalive":
+            keepalive(harness, 5)
         elif answer == "a batch":
             batch(harness, [entry(1, number)], number - 1, number)
         else:
@@ -378,7 +378,7 @@ def test_nobody_is_removed_because_this_node_stood_still_or_heard_nothing(watche
     harness.clock.time += 2 * SILENT_AFTER
     harness.settle()
     live(harness, 1000)
-    sign(harness, 5)
+    keepalive(harness, 5)
     live(harness, 2000)
     assert seen(watcher) == {1} and times(said, peer_protocol.SYNC_REQUEST) == []
     host.broker.down = True
@@ -386,18 +386,20 @@ def test_nobody_is_removed_because_this_node_stood_still_or_heard_nothing(watche
     host.broker.restore(host.node)
     live(harness, 2000)
     assert seen(watcher) == {1}
-    sign(harness, 5)
+    keepalive(harness, 5)
     live(harness, 2000)
     assert seen(watcher) == {1} and not harness.loop.stats["repairs"]
 
 
-# The node's own signs.
+# The node's own keepalives.
 
 
-def signs(said):
-    """Return the signs among published messages, as (moment, number, inhabited)."""
+def keepalives(said):
+    """Return the keepalives among published messages, as (moment, number, inhabited)."""
     return [
-        (at, message[4], message[6]) for at, message in said if message[0] == peer_protocol.SIGN
+        (at, message[4], message[6])
+        for at, message in said
+        if message[0] == peer_protocol.KEEPALIVE
     ]
 
 
@@ -410,12 +412,12 @@ def test_a_node_repeats_its_last_number_in_a_quiet_square_ever_more_rarely():
     harness.run(60_000)
     # When its sync request is back, it publishes its full state too.
     last = [message[4] for _, message in said if message[0] == peer_protocol.FULL_STATE][-1]
-    moments = [moment for moment, _, _ in signs(said)]
-    assert {(number, inhabited) for _, number, inhabited in signs(said)} == {(last, True)}
+    moments = [moment for moment, _, _ in keepalives(said)]
+    assert {(number, inhabited) for _, number, inhabited in keepalives(said)} == {(last, True)}
     waited = pauses([began, *moments])
     for pause, most in zip_longest(waited, WAITS, fillvalue=WAITS[-1]):
         assert most * 3 // 4 < pause <= most
-    assert len(set(waited)) > 5, "signs that began together drift apart"
+    assert len(set(waited)) > 5, "keepalives that began together drift apart"
 
 
 @pytest.mark.parametrize("how", ["leaves", "is handed over"])
@@ -432,21 +434,21 @@ def test_a_node_whose_last_player_is_gone_says_so_several_times(watched, how):
     harness.run(1000)
     # A node that asks meanwhile is answered at once.
     heard(harness, peer_protocol.sync_request(SQUARE, NODE, 5))
-    [(moment, last, inhabited)] = signs(said)
+    [(moment, last, inhabited)] = keepalives(said)
     assert moment == harness.clock.time and not inhabited
     assert not times(said, peer_protocol.FULL_STATE)
     said.clear()
     harness.run(60_000)
     if how == "is handed over":
-        # No other node has the player: that is published 3 s later, and the signs begin again.
+        # No other node has the player: that is published 3 s later, and the keepalives begin again.
         [(gone, last)] = [(at, m[5]) for at, m in said if m[0] == peer_protocol.BATCH]
-        assert signs(said)[0][0] < gone
+        assert keepalives(said)[0][0] < gone
         said = [(at, message) for at, message in said if at > gone]
         began = gone
-    told = signs(said)
+    told = keepalives(said)
     assert [(number, inhabited) for _, number, inhabited in told] == [(last, False)] * len(WAITS)
     assert told[-1][0] - began <= sum(WAITS)
-    assert SQUARE not in harness.node.outbox.signs
+    assert SQUARE not in harness.node.outbox.keepalives
     said.clear()
     heard(harness, peer_protocol.sync_request(SQUARE, NODE, 6))
     assert said == []

@@ -123,7 +123,7 @@ def believe_nobody_again(monkeypatch):
 
 
 def never_say_it_again(monkeypatch):
-    """A node gives no signs in quiet squares, so nobody asks for a last message that was lost."""
+    """A node sends no keepalives in quiet squares, so nobody asks for a lost last message."""
     monkeypatch.setattr(Subscription, "_sign", lambda self, *fields: None)
 
 

@@ -1,9 +1,9 @@
 """The other nodes of a world, all in one process, which is a worker of the study.
 
 It publishes what they would publish, as far as one real node hears it: the heartbeats of all of
-them, and their batches, full states and signs in the squares that the real node has asked about.
-The server's own classes pack and publish all of it; but these nodes have no clients, and read
-nothing but sync requests. It exchanges lines of JSON with its parent:
+them, and their batches, full states and keepalives in the squares that the real node has asked
+about. The server's own classes pack and publish all of it; but these nodes have no clients, and
+read nothing but sync requests. It exchanges lines of JSON with its parent:
 
     configuration {"broker": URL, "nodes", "players" of each node, "squares" of the whole world,
                   "moves" a second of each player}

@@ -73,7 +73,7 @@ def machines(note: Callable[[str], None]) -> Iterator[Point]:
 
     `heard` are the squares that a machine hears on average, `most` those of the one that hears the
     most. `received` are the messages a second that all receive, `batches` those that all publish,
-    and `times` how many are received for each one published, heartbeats and signs included.
+    and `times` how many are received for each one published, heartbeats and keepalives included.
     """
     for addresses in (False, True):
         name = f"{sizes.MACHINES} machines {'with' if addresses else 'without'} addresses"

@@ -210,14 +210,14 @@ class Bench:
         """Return us of CPU for each write of a flush with two batches of each square."""
         hub, written = self.node.hub, 0
         squares = list(self.node.outbox.present)
-        tail = protocol.tail(CONTENT)
+        body = protocol.body(CONTENT)
         hub.flush()
         before = time.process_time()
         for _ in range(count):
             now = self.loop.now()
             for square in squares:
-                hub.deliver(square, 0, now, tail)
-                hub.deliver(square, 0, now, tail)
+                hub.deliver(square, 0, now, body)
+                hub.deliver(square, 0, now, body)
             writes = self.stats["writes"]
             hub.flush()
             written += self.stats["writes"] - writes

@@ -155,8 +155,8 @@ class _Growth:
                 for turn, at in enumerate(self._inside)
                 if at == square
             ]
-            tail = protocol.tail(Content(b"", events))
-            batch = peer_protocol.batch(square, OTHER_NODE, 0, number, now, tail)
+            body = protocol.body(Content(b"", events))
+            batch = peer_protocol.batch(square, OTHER_NODE, 0, number, now, body)
             yield Message(node.channels.square(square), batch)
 
     def own(self) -> int:

@@ -1,6 +1,6 @@
 """The messages between nodes, as docs/nodes.md gives them. It packs, reads and checks them only.
 
-The tail of a batch is packed in protocol.py, since clients get it too, and read here. Another
+The body of a batch is packed in protocol.py, since clients get it too, and read here. Another
 program may publish on these channels by mistake or with bad intent, so a malformed message is
 refused as a whole, before anything in it is used. This module never checks who sent a message:
 whoever has the key can send one (brokers/sealed.py), or, if there is no key, whoever reaches the
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import msgpack
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from flatlands.server.messages.protocol import ID_LIMIT, LOOK, TIME_MOST, Tail, with_tail
+from flatlands.server.messages.protocol import ID_LIMIT, LOOK, TIME_MOST, BatchBody, with_header
 from flatlands.server.messages.table import NUMBER, Field, Row, number
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT, is_address
 from flatlands.world import events
@@ -303,10 +303,10 @@ MESSAGES = {
     )
 }
 
-#: How many items a batch has before its tail, with its kind, and as a whole; and what stands for
-#: items of the tail that were left out. Its tracks never are.
-_TAIL_FROM = 7
-_BATCH = _TAIL_FROM + len(Content._fields)
+#: How many items a batch has before its body, with its kind, and as a whole; and what stands for
+#: items of the body that were left out. Its tracks never are.
+_BODY_FROM = 7
+_BATCH = _BODY_FROM + len(Content._fields)
 _EMPTY: list[Any] = [[], 0, b"", []]
 
 #: The content of a batch that says nothing.
@@ -348,7 +348,7 @@ class Malformed(Exception):
 def read(payload: bytes) -> list[Any]:
     """Return a message as [kind, field ...], with each field checked. Raises Malformed.
 
-    A batch has all fields of its tail, even those that were left out as empty. The events or
+    A batch has all fields of its body, even those that were left out as empty. The events or
     entries in a message are not checked: call `read_content` or `read_entries` with them.
     """
     if len(payload) > PAYLOAD_LIMIT:
@@ -357,7 +357,7 @@ def read(payload: bytes) -> list[Any]:
         message = msgpack.unpackb(payload)
     except (ValueError, RecursionError, msgpack.UnpackException):
         raise Malformed("it is not MessagePack") from None
-    if type(message) is list and _TAIL_FROM < len(message) < _BATCH and message[0] == BATCH:
+    if type(message) is list and _BODY_FROM < len(message) < _BATCH and message[0] == BATCH:
         message += _EMPTY[len(message) - _BATCH :]
     _check(message, MESSAGES)
     return cast(list[Any], message)
@@ -385,14 +385,14 @@ def _named(said: list[Any], kinds: Mapping[int, Kind]) -> list[Any]:
     return [kinds[one[0]].make._make(one) for one in said]
 
 
-def tail(payload: bytes, column: int, row: int, *head: int) -> Tail:
-    """Return the tail of a batch without `writes`, as it is in its message; the other arguments are
+def read_body(payload: bytes, column: int, row: int, *header: int) -> BatchBody:
+    """Return the body of a batch without `writes`, as it is in its message; the other arguments are
     the message's first fields, up to `sent`. Raises Malformed if these are packed as no node packs
     them."""
-    before = _pack([BATCH, column, row, *head])
+    before = _pack([BATCH, column, row, *header])
     if payload[1 : len(before)] != before[1:]:
         raise Malformed("no node packs a batch like this")
-    return Tail(payload[0] - before[0], payload[len(before) :])
+    return BatchBody(payload[0] - before[0], payload[len(before) :])
 
 
 def read_entries(said: list[Any], kinds: Mapping[int, Kind]) -> list[EnterEvent]:
@@ -428,17 +428,17 @@ def batch(
     previous: int,
     number: int,
     sent: int,
-    tail: Tail,
+    body: BatchBody,
     content: Content = _NOTHING,
 ) -> bytes:
     """Pack what happened in a square.
 
     `number` is the node's next in any square. `previous` is its last in this square, or 0 if it had
-    no player there. `sent` is the node time in ms from which ages in the tail count back. `tail`
+    no player there. `sent` is the node time in ms from which ages in the body count back. `body`
     is that of `content`, of which only the writes are looked at.
     """
-    head = [BATCH, *square, node, previous, number, sent]
-    return _pack([*head, *content]) if content.writes else with_tail(head, tail)
+    header = [BATCH, *square, node, previous, number, sent]
+    return _pack([*header, *content]) if content.writes else with_header(header, body)
 
 
 def _says(kind: int) -> Callable[..., bytes]:

@@ -207,10 +207,10 @@ def pack(kind: int, *fields: Any) -> bytes:
     return _pack([kind, *fields])
 
 
-class Tail:
-    """The last items of a batch as they were packed, without the header of an array.
+class BatchBody:
+    """The last items of a batch as they were packed, without the first byte of an array.
 
-    Nodes and clients get the same bytes after different heads.
+    Nodes and clients get the same bytes after different headers.
     """
 
     __slots__ = ("items", "data")
@@ -220,7 +220,7 @@ class Tail:
         self.data = data
 
 
-def tail(content: Content) -> Tail:
+def body(content: Content) -> BatchBody:
     """Pack what a batch says to clients. Empty items at the end are left out."""
     tracks, others, replaced, wide, _writes = content
     if wide:
@@ -230,21 +230,21 @@ def tail(content: Content) -> Tail:
     elif others:
         packed = _pack([tracks, others])
     else:
-        return Tail(1, _pack(tracks))
-    return Tail(packed[0] - _ARRAY, packed[1:])
+        return BatchBody(1, _pack(tracks))
+    return BatchBody(packed[0] - _ARRAY, packed[1:])
 
 
-#: The header of a short array, to which its length is added.
+#: The first byte of a short array, to which its length is added.
 _ARRAY: Final = 0x90
 
 
-def with_tail(head: list[Any], tail: Tail) -> bytes:
-    """Pack an array of some items, which must be few, and those of a tail."""
-    packed = _pack(head)
-    return _HEADERS[packed[0] - _ARRAY + tail.items] + packed[1:] + tail.data
+def with_header(header: list[Any], body: BatchBody) -> bytes:
+    """Pack an array of the items of a header, which must be few, and those of a body."""
+    packed = _pack(header)
+    return _ARRAYS[packed[0] - _ARRAY + body.items] + packed[1:] + body.data
 
 
-_HEADERS: Final = [bytes((_ARRAY + items,)) for items in range(16)]
+_ARRAYS: Final = [bytes((_ARRAY + items,)) for items in range(16)]
 
 
 class Welcome(NamedTuple):
@@ -293,12 +293,12 @@ def snapshot(square: Square, sent: int, entries: Sequence[tuple[Any, ...]]) -> b
     return _pack([SNAPSHOT, *square, sent, entries])
 
 
-def batch(square: Square, source: int, ago: int, tail: Tail) -> bytes:
+def batch(square: Square, source: int, ago: int, body: BatchBody) -> bytes:
     """Pack a batch, as it stands in a flush: ages in it count back from `ago` ms before that.
 
     `source` is what this node calls the node whose players the slots name.
     """
-    return with_tail([*square, source, ago], tail)
+    return with_header([*square, source, ago], body)
 
 
 def flush(number: int, now: int, batches: Sequence[bytes], crowds: Sequence[bytes] = ()) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from flatlands.server.messages import protocol
-from flatlands.server.messages.protocol import Tail
+from flatlands.server.messages.protocol import BatchBody
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.hub import Told
 from flatlands.world.batches import FOLLOWED, RECORD, Content, Corner
@@ -57,7 +57,7 @@ class Crowd:
         """Whether there are moves that screens were not told of."""
         return bool(self._moved.before)
 
-    def besides(self, content: Content) -> Tail | None:
+    def besides(self, content: Content) -> BatchBody | None:
         """Return what screens are told at once of a batch, which the replica has just applied: all
         but its moves."""
         moved = self._moved
@@ -65,7 +65,7 @@ class Crowd:
             return None
         # Each event that a screen is not told of is counted once, where newer ones replace it.
         replaced = max(content.replaced - moved.jumped, 0) + moved.passed
-        return protocol.tail(Content(b"", content.others, replaced))
+        return protocol.body(Content(b"", content.others, replaced))
 
     def forget(self) -> None:
         """Drop the moves until now, because no screen holds the square."""
@@ -119,7 +119,7 @@ class Crowd:
             else:
                 wide.append(record)
         content = Content(b"".join(tracks), others, replaced, b"".join(wide))
-        return protocol.batch(self._square, self._source(node), 0, protocol.tail(content))
+        return protocol.batch(self._square, self._source(node), 0, protocol.body(content))
 
     def _end_if_small(self) -> None:
         if len(self._replica.players) < self._until:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from flatlands.server.messages import protocol
-from flatlands.server.messages.protocol import Refused, Tail
+from flatlands.server.messages.protocol import BatchBody, Refused
 from flatlands.server.net.frames import frame
 from flatlands.server.runtime.loop import Loop
 from flatlands.world.grid import Rect, Square
@@ -143,8 +143,8 @@ class Hub:
         self._groups: dict[Rect, Group] = {}
         #: Square -> the groups that hold it; squares that no screen holds are left out.
         self._holding: dict[Square, set[Group]] = {}
-        #: Square -> the batches that have arrived since the last flush: (source, sent, tail).
-        self._arrived: dict[Square, list[tuple[int, int, Tail]]] = {}
+        #: Square -> the batches that have arrived since the last flush: (source, sent, body).
+        self._arrived: dict[Square, list[tuple[int, int, BatchBody]]] = {}
         #: Square -> what makes the other messages about it for the next flush, by subject.
         self._told: dict[Square, dict[int, Callable[[], bytes]]] = {}
         #: The squares to show again with the next flush, and those of them to show once more after
@@ -242,19 +242,19 @@ class Hub:
         """Return which squares are held together, and by how many screens."""
         return [(rect, len(group.screens)) for rect, group in self._groups.items()]
 
-    def deliver(self, square: Square, source: int, sent: int, tail: Tail) -> None:
+    def deliver(self, square: Square, source: int, sent: int, body: BatchBody) -> None:
         """Keep a batch for the screens that hold a square, until the next flush.
 
         `source` is what clients know its node by, and `sent` the time by this node's clock, in ms,
-        from which ages in the tail count back.
+        from which ages in the body count back.
         """
         if square not in self._holding:
             return
         batches = self._arrived.get(square)
         if batches is None:
-            self._arrived[square] = [(source, sent, tail)]
+            self._arrived[square] = [(source, sent, body)]
         else:
-            batches.append((source, sent, tail))
+            batches.append((source, sent, body))
         self._wait()
 
     def tell(self, square: Square, what: int, make: Callable[[], bytes]) -> None:
@@ -368,7 +368,7 @@ class Hub:
             if not holding:
                 continue
             packed = [
-                protocol.batch(square, source, now - sent, tail) for source, sent, tail in batches
+                protocol.batch(square, source, now - sent, body) for source, sent, body in batches
             ]
             for group in holding:
                 groups[group] = None

@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.protocol import Tail
+from flatlands.server.messages.protocol import BatchBody
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub
 from flatlands.world.batches import NARROW, SLOT_RESTS, Batch, Content, Corner
@@ -58,7 +58,7 @@ class OwnBatch:
     """A batch that this node has published.
 
     `published` and `sent` are the node times in ms at which it was published and begun; ages in
-    `content` count from `sent`. `tail` is the content as it was packed, and `payload` the whole
+    `content` count from `sent`. `body` is the content as it was packed, and `payload` the whole
     message.
     """
 
@@ -66,7 +66,7 @@ class OwnBatch:
     published: int
     sent: int
     content: Content
-    tail: Tail
+    body: BatchBody
     payload: bytes
 
 
@@ -435,15 +435,15 @@ class Outbox:
     def _send(self, square: Square, sent: int, content: Content) -> None:
         previous = self.numbers.get(square, 0)
         number = self.next_number(square)
-        tail = protocol.tail(content)
-        payload = peer_protocol.batch(square, self._bus.node, previous, number, sent, tail, content)
+        body = protocol.body(content)
+        payload = peer_protocol.batch(square, self._bus.node, previous, number, sent, body, content)
         self._loop.stats["batches"] += 1
         if self.delivered is not None:
             self.delivered[square] = self.delivered.get(square, 0) + 1
         taken = self._bus.publish(square, payload)
         heard = self._heard.get(square)
         if heard is not None:
-            batch = OwnBatch(number, self._loop.now(), sent, content, tail, payload)
+            batch = OwnBatch(number, self._loop.now(), sent, content, body, payload)
             heard.published(batch, taken)
 
     def next_number(self, square: Square) -> int:

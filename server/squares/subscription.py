@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import Malformed
-from flatlands.server.messages.protocol import OTHERS_FROM, Tail
+from flatlands.server.messages.protocol import OTHERS_FROM, BatchBody
 from flatlands.server.net.frames import frame
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.crowds import Crowd
@@ -195,21 +195,21 @@ class SquareView:
     def _all_things(self) -> bytes:
         return protocol.things(self._square, self._things.all())
 
-    def send(self, node: int, sent: int, content: Content, tail: Tail) -> None:
+    def send(self, node: int, sent: int, content: Content, body: BatchBody) -> None:
         """Tell screens and the node of a batch, which the replica has just applied."""
         if content.writes and not content.events:
             return
         context, square = self._context, self._square
         self._snapshot = None
-        self._show(node, sent, content, tail)
+        self._show(node, sent, content, body)
         observer = context.observer
         if observer is not None and content.others:
             context.loop.guarded(observer.heard, square, content.others)
 
-    def _show(self, node: int, sent: int, content: Content, tail: Tail) -> None:
+    def _show(self, node: int, sent: int, content: Content, body: BatchBody) -> None:
         context, crowd, source = self._context, self._crowd, self._context.peers.source(node)
         if crowd is None:
-            context.hub.deliver(self._square, source, sent, tail)
+            context.hub.deliver(self._square, source, sent, body)
             if len(self._replica.players) >= context.crowd_from:
                 self._crowd = Crowd(context, self._replica, self._end_crowd)
             return
@@ -347,17 +347,23 @@ class Subscription:
             content = peer_protocol.read_content(self._context.events, *said)
             if content.writes:
                 self._context.ground.check(content.writes)
-                tail = protocol.tail(content)
+                body = protocol.body(content)
             else:
-                tail = peer_protocol.tail(payload, column, row, node, previous, number, sent)
-            self._batch(node, previous, number, sent, content, tail)
+                body = peer_protocol.read_body(payload, column, row, node, previous, number, sent)
+            self._batch(node, previous, number, sent, content, body)
         elif kind == peer_protocol.FULL_STATE:
             self._full_state(node, *fields)
         else:
             self._sign(node, *fields)
 
     def _batch(
-        self, node: int, previous: int, number: int, sent_there: int, content: Content, tail: Tail
+        self,
+        node: int,
+        previous: int,
+        number: int,
+        sent_there: int,
+        content: Content,
+        body: BatchBody,
     ) -> None:
         context, now = self._context, self._context.loop.now()
         sent = sent_there + context.peers.offset(node, sent_there)
@@ -381,7 +387,7 @@ class Subscription:
         if previous == 0:
             gone = self.replica.drop(node, {event[1] for event in content.others})
         gone += self.replica.apply(node, sent, said, now)
-        self.view.send(node, sent, said, tail if said is content else protocol.tail(said))
+        self.view.send(node, sent, said, body if said is content else protocol.body(said))
         if self.layers is not None:
             self.layers.hear(node, said.writes)
         if gone:
@@ -537,7 +543,7 @@ class Subscription:
         while unheard and unheard[0].number <= number:
             batch = unheard.pop(0)
             self.replica.apply(context.node, batch.sent, batch.content, now)
-            self.view.send(context.node, batch.sent, batch.content, batch.tail)
+            self.view.send(context.node, batch.sent, batch.content, batch.body)
             if batch.content.writes and self.layers is not None:
                 self.layers.apply(batch.content.writes)
         if unheard:

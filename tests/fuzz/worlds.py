@@ -559,10 +559,10 @@ class Stranger:
         )
         if chance.random() < 0.03:
             tracks += bytes(chance.randrange(13))
-        tail: list[Any] = [tracks, events, self._some(0, 3), wide, self._writes()]
-        while len(tail) > 1 and not tail[-1] and chance.random() < 0.9:
-            del tail[-1]
-        return [20, *at, node, before, after, self._time(), *tail]
+        body: list[Any] = [tracks, events, self._some(0, 3), wide, self._writes()]
+        while len(body) > 1 and not body[-1] and chance.random() < 0.9:
+            del body[-1]
+        return [20, *at, node, before, after, self._time(), *body]
 
     def _writes(self) -> list[Any]:
         chance = self.crowd.chance

@@ -73,5 +73,5 @@ def node_batch(
     """Pack what a node publishes in a square: events, and records as [1, slot, seq, ack, x ...]."""
     tracks = b"".join(RECORD.pack(*event[1:]) for event in said if event[:1] == [1])
     content = Content(tracks, [event for event in said if event[:1] != [1]])
-    tail = protocol.tail(content)
-    return peer_protocol.batch(square, node, previous, number, sent, tail)
+    body = protocol.body(content)
+    return peer_protocol.batch(square, node, previous, number, sent, body)

@@ -4,7 +4,7 @@ import msgpack
 import pytest
 
 from flatlands.server.messages import protocol
-from flatlands.server.messages.protocol import Tail
+from flatlands.server.messages.protocol import BatchBody
 from flatlands.server.squares.hub import FLUSHES_A_SAMPLE, PUT_OFF_FLUSH_MS, TIMELY_MS, Hub, pace
 from flatlands.testkit.clock import Clock, ManualLoop
 from flatlands.testkit.connection import frame_payloads
@@ -56,8 +56,8 @@ def holders(hub, *rects, kind=Screen):
 
 
 def deliver(hub, square, text, source=0, sent=0):
-    """Deliver a batch whose tail is a text."""
-    hub.deliver(square, source, sent, Tail(1, msgpack.packb(text)))
+    """Deliver a batch whose body is a text."""
+    hub.deliver(square, source, sent, BatchBody(1, msgpack.packb(text)))
 
 
 def tell(hub, square, message):

@@ -339,8 +339,8 @@ def test_a_page_of_a_full_state_and_a_batch_fit_a_message_whatever_players_have(
     entries = [enter] * ENTRIES_WITH_VALUES
     message = peer_protocol.full_state((far, far), far, far, far, 9, 99, entries)
     assert len(message) < PAYLOAD_LIMIT
-    tail = protocol.tail(Content(b"", [enter] * BATCH_LIMIT, far))
-    assert len(peer_protocol.batch((far, far), far, far, far + 1, far, tail)) < PAYLOAD_LIMIT
+    body = protocol.body(Content(b"", [enter] * BATCH_LIMIT, far))
+    assert len(peer_protocol.batch((far, far), far, far, far + 1, far, body)) < PAYLOAD_LIMIT
 
 
 def test_games_with_other_fields_are_incompatible():

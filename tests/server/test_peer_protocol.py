@@ -30,9 +30,9 @@ def batch(*events, square=(0, 0), number=1):
     return node_batch(square, 77, 0, number, 1_700_000_000_000, events)
 
 
-def spelt(*tail):
-    """Return a batch with anything as its tail."""
-    return msgpack.packb([20, 0, 0, 77, 0, 1, 1_700_000_000_000, *tail])
+def spelt(*body):
+    """Return a batch with anything as its body."""
+    return msgpack.packb([20, 0, 0, 77, 0, 1, 1_700_000_000_000, *body])
 
 
 def residents(*entries, page=0):

@@ -61,7 +61,7 @@ TOGETHER = {
     "square": ["column", "row"],
     "rect": ["c0", "r0", "c1", "r1"],
     "welcome": protocol.Welcome._fields,
-    "tail": ["tracks", "others", "replaced", "wide"],
+    "body": ["tracks", "others", "replaced", "wide"],
     "players": ["people", "computers"],
     "ground": ["seed", "side"],
     "walked": ["names", "walked"],
@@ -126,7 +126,7 @@ def test_the_example_of_what_comes_back():
     begun = Corner((0, 0), 16 * UNIT, t + 38)
     walker = Player(1, 70000, 2, 1, "Wren", False, Track(512, 512, REACH, 0, t, 6400))
     walker.slot = 5
-    batch = protocol.batch((0, 0), 0, 12, protocol.tail(Content(begun.record(walker))))
+    batch = protocol.batch((0, 0), 0, 12, protocol.body(Content(begun.record(walker))))
     assert sent == protocol.flush(7, t + 50, [batch])
     known = model.Model(held=(0, 0, 0, 0))
     known.apply(msgpack.unpackb(shown), t)

@@ -166,10 +166,10 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
                     }[kind]
                 )
         square = [chance.choice((0, 0, 0, 1, 2)), chance.choice((0, 0, 1))]
-        tail: list[Any] = [tracks, others, chance.choice((0, 0, 2)), wide]
-        while len(tail) > 1 and not tail[-1]:
-            del tail[-1]
-        return [*square, source(), written - now + chance.randint(-2, 200), *tail]
+        body: list[Any] = [tracks, others, chance.choice((0, 0, 2)), wide]
+        while len(body) > 1 and not body[-1]:
+            del body[-1]
+        return [*square, source(), written - now + chance.randint(-2, 200), *body]
 
     def crowd(number: int) -> list[Any]:
         made = []

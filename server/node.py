@@ -227,7 +227,7 @@ class Node:
         """The identity of its store, "" if there is none."""
         return self.store_client.identity
 
-    def lain(self, square: Square) -> None:
+    def things_changed(self, square: Square) -> None:
         """Note that the things that lie in a square have changed."""
         if self.movement.touches is not None:
             self.movement.touches.changed(square)

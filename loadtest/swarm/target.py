@@ -114,7 +114,7 @@ class Target:
 #: The counters of a server, or its broker, that grow when something is, or may be, lost.
 LOSSES = (
     "gaps",
-    "unheard_batches",
+    "overdue_batches",
     "refused_batches",
     "resets",
     "repairs",

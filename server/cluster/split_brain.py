@@ -62,7 +62,7 @@ class SplitBrainDetector:
             if now - last < COUNTS_FOR_MS and not peers.knows(id)
         }
         # The heartbeat of a node that has just started may be still to come.
-        peers.tell_apart(
+        peers.note_split_brain(
             any(now - first >= silent(peers.every) for first, _ in self._seen.values())
         )
 

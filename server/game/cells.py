@@ -60,7 +60,7 @@ COUNT_TILES_EVERY_MS: Final = 2000
 SETTLED_MS: Final = 15_000
 
 #: A node receives a square for this long after it wrote there, so that it can answer whoever has
-#: missed the write (WAITS in squares/outbox.py).
+#: missed the write (KEEPALIVE_WAITS in squares/outbox.py).
 NEEDED_FOR_MS: Final = 8000
 
 #: Time between two times at which old writes are forgotten on the ground; or a twentieth of their

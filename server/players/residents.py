@@ -254,9 +254,9 @@ class Residents:
             if resident.screen is not None and self.persistent(resident):
                 resident.screen.renew_token()
 
-    def tell_gone(self, resident: Resident) -> None:
+    def publish_gone(self, resident: Resident) -> None:
         """Publish that a player, which is not at this node any more, is gone from its square."""
-        self._outbox.tell_gone(resident, resident.square)
+        self._outbox.publish_gone(resident, resident.square)
 
     def each_screen(self, tell: Callable[[Screen], None], around: Sequence[int] = ()) -> None:
         """Tell all clients something, or those within `around`: column, row, tiles along either

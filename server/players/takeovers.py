@@ -177,7 +177,7 @@ class Takeovers:
         before = self.released.get(id)
         if before is not None and before.square != resident.square:
             # It came back to another square, and goes again: only the last handover is waited for.
-            self._residents.tell_gone(before)
+            self._residents.publish_gone(before)
         self.released[id] = resident
         self._arrived.discard(id)
         self._ending.put(id, self._loop.now() + RELEASED_FOR_MS)
@@ -273,13 +273,13 @@ class Takeovers:
         if id in self.released:
             self._compare_released(id, seq)
 
-    def parted(self, _square: Square, id: int, seq: int) -> None:
+    def exited(self, _square: Square, id: int, seq: int) -> None:
         """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
         self._outlive(id, seq)
         self._has_arrived(id, seq)
 
-    def ignored(self, id: int, seq: int) -> None:
-        """Answer an enter whose seq is too low to be believed (see PlayerNews in context.py)."""
+    def enter_ignored(self, id: int, seq: int) -> None:
+        """Answer an enter whose seq is too low to be believed: see PlayerListener (context.py)."""
         self._loop.stats["ignored_enters"] += 1
         self._publish_left(id, seq)
 
@@ -339,7 +339,7 @@ class Takeovers:
         self._arrived.discard(id)
         # It may have come back to the square in the meantime.
         if again is None or again.square != resident.square:
-            self._residents.tell_gone(resident)
+            self._residents.publish_gone(resident)
         if again is None and not arrived:
             self._loop.stats["vanished"] += 1
             self._residents.remember(resident)

@@ -49,7 +49,7 @@ class Silent(Exception):
 class Watcher:
     """The watching node. `world` is the world's name. Its ground is that of the first server heard.
 
-    Its node's replicas report to it (PlayerNews and SquareObserver in server/squares/context.py).
+    Its node's squares report to it: see PlayerListener and SquareObserver in squares/context.py.
     """
 
     def __init__(self, broker: Broker, world: str) -> None:
@@ -154,8 +154,8 @@ class Watcher:
         now = self.loop.now()
         if now - self._beat_due > STALLED_MS:
             # This process stood still: what the nodes have sent is still to be read.
-            self.node.peers.hear_all(now)
-        self.node.peers.bury(now)
+            self.node.peers.mark_all_heard(now)
+        self.node.peers.remove_silent(now)
         self._counts.need({WORLD_SQUARES})
         self._follow()
         for square, came in list(self._events.items()):
@@ -181,16 +181,16 @@ class Watcher:
         """Note that a player is in a square."""
         self._between.pop(id, None)
 
-    def parted(self, _square: Square, id: int, _seq: int) -> None:
+    def exited(self, _square: Square, id: int, _seq: int) -> None:
         """Keep a player that is about to be removed from a square, until it enters another."""
         player = self.node.replicas.player(id)
         if player is not None:
             self._between[id] = self.loop.now(), player
 
-    def ignored(self, id: int, seq: int) -> None:
+    def enter_ignored(self, id: int, seq: int) -> None:
         """Do nothing: only a node that hosts players can say more."""
 
-    def heard(self, _square: Square, events: Sequence[Event]) -> None:
+    def received(self, _square: Square, events: Sequence[Event]) -> None:
         """Subscribe to the squares into which players go, and forget those who are gone."""
         for event in events:
             if isinstance(event, GoneEvent):

@@ -24,16 +24,16 @@ from flatlands.world.track import UNIT
 RENEW_EVERY: Final = 600.0
 
 
-class PlayerNews(Protocol):
+class PlayerListener(Protocol):
     """The part of the node that must know what other nodes publish about players."""
 
     def entered(self, node: int, square: Square, id: int, seq: int) -> None:
         """`node`, another node, has published that a player has come into a square or is in it."""
 
-    def parted(self, square: Square, id: int, seq: int) -> None:
+    def exited(self, square: Square, id: int, seq: int) -> None:
         """Another node has published that a player left a square, or is gone from it."""
 
-    def ignored(self, id: int, seq: int) -> None:
+    def enter_ignored(self, id: int, seq: int) -> None:
         """Another node has published an enter of a player whose seq is too low to be believed.
 
         `seq` is at least as high. It is known from when the player was removed, or from a node that
@@ -44,11 +44,11 @@ class PlayerNews(Protocol):
 class SquareObserver(Protocol):
     """The part of the node that watches what happens in its squares."""
 
-    def heard(self, square: Square, events: Sequence[Event]) -> None:
+    def received(self, square: Square, events: Sequence[Event]) -> None:
         """A batch with these events, and perhaps tracks, was applied in a square."""
 
 
-class Rest(Protocol):
+class Services(Protocol):
     """The rest of the node, as its squares know it."""
 
     @property
@@ -58,7 +58,7 @@ class Rest(Protocol):
     def screen(self, id: int) -> Screen | None:
         """Return the screen of a player of this node, if it has one."""
 
-    def lain(self, square: Square) -> None:
+    def things_changed(self, square: Square) -> None:
         """Note that other things lie in a square now."""
 
 
@@ -80,12 +80,12 @@ class SquareContext:
         hub: Hub | Any,
         outbox: Outbox,
         peers: Peers,
-        rest: Rest,
+        services: Services,
     ) -> None:
         self.bus = bus
         self.node = bus.node
-        self.rest = rest
-        self.news: PlayerNews
+        self.services = services
+        self.news: PlayerListener
         self.observer: SquareObserver | None = None
         self.read: Callable[[Square], None]
         self.events: dict[int, Kind] = dict(EVENTS)
@@ -114,20 +114,20 @@ class SquareContext:
         self._contested: set[int] = set()
         self.renewals = LogLimit(seconds=RENEW_EVERY)
         #: Node -> the squares in which it is heard, or has players.
-        self.heard_in: dict[int, set[Square]] = {}
+        self.squares_by_node: dict[int, set[Square]] = {}
         #: What squares have to do later: the keys are (object, method), the method gets `due`.
         self.due = TimerQueue(loop, lambda key, due: key[1](key[0], due))
 
-    def heard(self, node: int, square: Square) -> None:
+    def node_appeared(self, node: int, square: Square) -> None:
         """Note that a node is heard in a square from now on."""
-        self.heard_in.setdefault(node, set()).add(square)
+        self.squares_by_node.setdefault(node, set()).add(square)
 
-    def unheard(self, node: int, square: Square) -> None:
+    def node_vanished(self, node: int, square: Square) -> None:
         """Note that a node, which was heard in a square, is not heard there any more."""
-        squares = self.heard_in[node]
+        squares = self.squares_by_node[node]
         squares.discard(square)
         if not squares:
-            del self.heard_in[node]
+            del self.squares_by_node[node]
 
     def report(self, node: int, replica: Replica, events: Sequence[Event], now: int) -> list[Event]:
         """Report to `news` which players entered, left or are gone according to what a node has
@@ -141,7 +141,7 @@ class SquareContext:
                 if not self._entered(node, replica.square, event, now):
                     old.append(event)
             elif isinstance(event, LeaveEvent | GoneEvent):
-                self._parted(node, replica.square, event)
+                self._exited(node, replica.square, event)
         return old
 
     def _entered(self, node: int, square: Square, enter: EnterEvent, now: int) -> bool:
@@ -150,28 +150,28 @@ class SquareContext:
         self.news.entered(node, square, id, seq)
         removed_at = self.tombstones.seq(id, now)
         others = self._elsewhere(node, id)
-        left_behind = [player.seq for player in others if not self.peers.lives(player.node)]
+        left_behind = [player.seq for player in others if not self.peers.is_alive(player.node)]
         last_seq = max(removed_at, *left_behind, -1)
         if seq <= last_seq:
-            self.news.ignored(id, last_seq)
+            self.news.enter_ignored(id, last_seq)
         elif any(seq <= player.seq for player in others):
             self._contested.add(id)
         return seq > removed_at
 
-    def _parted(self, node: int, square: Square, event: LeaveEvent | GoneEvent) -> None:
+    def _exited(self, node: int, square: Square, event: LeaveEvent | GoneEvent) -> None:
         """Report a leave or a gone."""
         id, seq = event.id, event.seq
-        self.news.parted(square, id, seq)
+        self.news.exited(square, id, seq)
         if id in self._contested or any(one.seq <= seq for one in self._elsewhere(node, id)):
             self._contested.discard(id)
-            self.news.ignored(id, seq)
+            self.news.enter_ignored(id, seq)
 
     def _elsewhere(self, node: int, id: int) -> list[Player]:
         """Return what is known of a player at nodes other than `node` and this one."""
         known = [replica.players[id] for replica in self.player_index.of(id)]
         return [player for player in known if player.node not in (node, self.node)]
 
-    def unknown(self, ids: Iterable[int]) -> None:
+    def forget_contested(self, ids: Iterable[int]) -> None:
         """Note that players are not known any more in some square, though nobody published it."""
         self._contested.difference_update(ids)
 

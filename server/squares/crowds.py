@@ -40,14 +40,16 @@ class Crowd:
     `on_end` is called when the square is no longer a crowd, after everything was told.
     """
 
-    def __init__(self, around: SquareContext, replica: Replica, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self, context: SquareContext, replica: Replica, on_end: Callable[[], None]
+    ) -> None:
         self._square = replica.square
-        self._span = around.span
-        self._node = around.node
+        self._span = context.span
+        self._node = context.node
         self._replica = replica
-        self._until = int(around.crowd_from * CROWD_UNTIL)
-        self._source = around.peers.source
-        self._screen = around.rest.screen
+        self._until = int(context.crowd_from * CROWD_UNTIL)
+        self._source = context.peers.source
+        self._screen = context.services.screen
         self._on_end = on_end
         self._moved = replica.moved = Moved()
         self._told = 0

@@ -47,10 +47,10 @@ LEAD: Final = 3
 #: second, and between all that follow; each may come up to a quarter earlier, so that keepalives
 #: that began together drift apart. Players mostly do something within the first wait, and then none
 #: is needed.
-WAITS: Final = (1500, 2000, 3000)
+KEEPALIVE_WAITS: Final = (1500, 2000, 3000)
 
 #: ms that a keepalive waits if a batch of its square is about to be published, which is better.
-POSTPONED: Final = 250
+KEEPALIVE_POSTPONED: Final = 250
 
 
 @dataclass(slots=True)
@@ -70,8 +70,8 @@ class OwnBatch:
     payload: bytes
 
 
-class Hears(Protocol):
-    """A square that this node is subscribed to: see subscription.py."""
+class PublishListener(Protocol):
+    """A square that this node is subscribed to, and publishes in: see subscription.py."""
 
     def published(self, batch: OwnBatch, taken: bool) -> None:
         """Expect a batch of this node back from the broker, unless `taken` is False: then the
@@ -138,7 +138,7 @@ class Slots:
 
 
 @dataclass(slots=True)
-class _Said:
+class _LastMessage:
     """What this node has said in a square: the `number` of its last batch or full state, when it
     last said anything there, and how many keepalives it has sent since that batch or full state."""
 
@@ -150,105 +150,107 @@ class _Said:
 class Keepalives:
     """The keepalives of this node. Times are node time in ms.
 
-    `inhabited` are the squares with players of this node. `waits` returns whether a batch of a
-    square is about to be published; `heard` as in Outbox. `done` is called with a square in which
-    the last keepalive was sent.
+    `inhabited` are the squares with players of this node. `is_waiting` returns whether a batch of a
+    square is about to be published; `subscriptions` as in Outbox. `done` is called with a square in
+    which the last keepalive was sent.
     """
 
     def __init__(
         self,
         bus: Bus,
         inhabited: Container[Square],
-        waits: Callable[[Square], bool],
-        heard: Mapping[Square, Hears],
+        is_waiting: Callable[[Square], bool],
+        subscriptions: Mapping[Square, PublishListener],
         done: Callable[[Square], None],
     ) -> None:
         self._bus = bus
         self._done = done
         self._loop = loop = bus.loop
         self._inhabited = inhabited
-        self._waits = waits
-        self._heard = heard
-        self._said: dict[Square, _Said] = {}
+        self._is_waiting = is_waiting
+        self._subscriptions = subscriptions
+        self._last: dict[Square, _LastMessage] = {}
         #: The squares, with times at which to look whether a keepalive is due: the batches of a
         #: busy square do not put it off one by one.
-        self._due = TimerQueue(loop, self._look)
+        self._due = TimerQueue(loop, self._send_if_due)
 
     def __contains__(self, square: Square) -> bool:
         """Return whether this node sends keepalives in a square."""
-        return square in self._said
+        return square in self._last
 
-    def said(self, square: Square, number: int) -> None:
+    def published(self, square: Square, number: int) -> None:
         """Note that a batch or full state with this number is published in a square."""
-        said = self._said.get(square)
+        last = self._last.get(square)
         now = self._loop.now()
-        if said is None:
-            said = self._said[square] = _Said()
+        if last is None:
+            last = self._last[square] = _LastMessage()
             self._due.put(square, now + _wait(0))
-        elif said.keepalives:
+        elif last.keepalives:
             # The next look is planned for later than the first keepalive is now due.
             self._due.put(square, now + _wait(0))
-        said.number, said.at, said.keepalives = number, now, 0
+        last.number, last.at, last.keepalives = number, now, 0
 
-    def begin_anew(self, square: Square) -> None:
+    def restart(self, square: Square) -> None:
         """Start the keepalives in a square over from the first one, because a player is gone from
         it and nothing is published about that."""
-        said = self._said.get(square)
-        if said is not None:
-            said.at, said.keepalives = self._loop.now(), 0
-            self._due.put(square, said.at + _wait(0))
+        last = self._last.get(square)
+        if last is not None:
+            last.at, last.keepalives = self._loop.now(), 0
+            self._due.put(square, last.at + _wait(0))
 
-    def repeat(self, square: Square) -> None:
+    def send(self, square: Square) -> None:
         """Send a keepalive now, if this node sends any in the square and no batch is about to
         come."""
-        said = self._said.get(square)
-        if said is not None and not self._waits(square):
-            self._publish(square, said)
+        last = self._last.get(square)
+        if last is not None and not self._is_waiting(square):
+            self._publish(square, last)
 
-    def _look(self, square: Square, _due: int) -> None:
+    def _send_if_due(self, square: Square, _due: int) -> None:
         """Send a keepalive in a square if it is time, and plan the next one."""
-        said, now = self._said[square], self._loop.now()
-        if self._waits(square):
-            self._due.put(square, now + POSTPONED)
+        last, now = self._last[square], self._loop.now()
+        if self._is_waiting(square):
+            self._due.put(square, now + KEEPALIVE_POSTPONED)
             return
-        quiet = now - said.at
-        wait = WAITS[min(said.keepalives, len(WAITS) - 1)]
+        quiet = now - last.at
+        wait = KEEPALIVE_WAITS[min(last.keepalives, len(KEEPALIVE_WAITS) - 1)]
         if quiet < wait - wait // 4:
-            self._due.put(square, said.at + _wait(said.keepalives))
+            self._due.put(square, last.at + _wait(last.keepalives))
             return
-        self._publish(square, said)
-        said.at = now
-        said.keepalives += 1
-        if said.keepalives < len(WAITS) or square in self._inhabited:
-            self._due.put(square, now + _wait(said.keepalives))
+        self._publish(square, last)
+        last.at = now
+        last.keepalives += 1
+        if last.keepalives < len(KEEPALIVE_WAITS) or square in self._inhabited:
+            self._due.put(square, now + _wait(last.keepalives))
         else:
-            del self._said[square]
+            del self._last[square]
             self._done(square)
 
-    def _publish(self, square: Square, said: _Said) -> None:
+    def _publish(self, square: Square, last: _LastMessage) -> None:
         now = self._loop.now()
         inhabited = square in self._inhabited
-        message = peer_protocol.keepalive(square, self._bus.node, said.number, now, inhabited)
+        message = peer_protocol.keepalive(square, self._bus.node, last.number, now, inhabited)
         self._loop.stats["keepalives"] += 1
-        if square in self._heard:
-            self._heard[square].keepalive_sent(now)
+        if square in self._subscriptions:
+            self._subscriptions[square].keepalive_sent(now)
         self._bus.publish(square, message)
 
 
 class Outbox:
     """The batches of this node.
 
-    `span` is the length of a square's side in units. `heard` are the squares that this node is
-    subscribed to: they expect what is published there back from the broker. It also publishes in
+    `span` is the length of a square's side in units. `subscriptions` are the squares that this node
+    is subscribed to: they expect what is published there back from the broker. It also publishes in
     others that a player it handed over is gone.
     """
 
-    def __init__(self, bus: Bus, span: int, hub: Hub | Any, heard: Mapping[Square, Hears]) -> None:
+    def __init__(
+        self, bus: Bus, span: int, hub: Hub | Any, subscriptions: Mapping[Square, PublishListener]
+    ) -> None:
         self._bus = bus
         self._span = span
         self._loop = loop = bus.loop
         self._hub = hub
-        self._heard = heard
+        self._subscriptions = subscriptions
         #: Square -> its players of this node, by id. Squares without any are left out.
         self.present: dict[Square, dict[int, Player]] = {}
         #: Square -> the batch that waits to be published there.
@@ -267,7 +269,7 @@ class Outbox:
         self._number = 0
         self._slots = Slots()
         #: What this node says in squares in which nothing happens.
-        self.keepalives = Keepalives(bus, self.present, self._is_waiting, heard, self._end)
+        self.keepalives = Keepalives(bus, self.present, self._is_waiting, subscriptions, self._end)
         #: The squares in which a game wrote something, until the last keepalive there.
         self._wrote: set[Square] = set()
 
@@ -301,9 +303,9 @@ class Outbox:
     def gone(self, player: Player, square: Square) -> None:
         """Take a player out of a square, and publish that it left the game."""
         self._remove(player, square)
-        self.tell_gone(player, square)
+        self.publish_gone(player, square)
 
-    def tell_gone(self, player: Player, square: Square) -> None:
+    def publish_gone(self, player: Player, square: Square) -> None:
         """Publish that a player, which this node does not have any more, is gone from a square."""
         player.seq += 1
         self._batch(square).gone(player.id, player.seq)
@@ -333,7 +335,7 @@ class Outbox:
         if square not in self.present and square not in self._batches:
             self._resting.pop(square, None)
             self.forget(square)
-            self.keepalives.begin_anew(square)
+            self.keepalives.restart(square)
 
     def _remove(self, player: Player, square: Square) -> None:
         present = self.present[square]
@@ -441,16 +443,16 @@ class Outbox:
         if self.delivered is not None:
             self.delivered[square] = self.delivered.get(square, 0) + 1
         taken = self._bus.publish(square, payload)
-        heard = self._heard.get(square)
-        if heard is not None:
+        subscription = self._subscriptions.get(square)
+        if subscription is not None:
             batch = OwnBatch(number, self._loop.now(), sent, content, body, payload)
-            heard.published(batch, taken)
+            subscription.published(batch, taken)
 
     def next_number(self, square: Square) -> int:
         """Return the number of the next batch or full state, which is published in `square`."""
         self._number += 1
         self.numbers[square] = self._number
-        self.keepalives.said(square, self._number)
+        self.keepalives.published(square, self._number)
         return self._number
 
 
@@ -465,5 +467,5 @@ def _enters_first(waiting: tuple[Square, Batch]) -> bool:
 
 def _wait(keepalives: int) -> int:
     """Return the ms until the next keepalive, after this many `keepalives`."""
-    wait = WAITS[min(keepalives, len(WAITS) - 1)]
+    wait = KEEPALIVE_WAITS[min(keepalives, len(KEEPALIVE_WAITS) - 1)]
     return wait - int(random.random() * (wait // 4))

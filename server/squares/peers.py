@@ -134,7 +134,7 @@ class Peer:
         #: when heartbeats could not be received.
         self.last_heard = now
         #: When anything last came from it, a heartbeat or a message in a square.
-        self.said = now
+        self.last_message = now
         #: ALIVE, DRAINING or STARTING, as its last heartbeat said. Before the first one it may be a
         #: node that was never ready.
         self.state = STARTING
@@ -154,9 +154,9 @@ class Peer:
         self._recent: list[int] = []
 
     @property
-    def heard(self) -> int:
+    def silent_since(self) -> int:
         """The time since which it has been silent, although it could be heard."""
-        return max(self.last_heard, self.said)
+        return max(self.last_heard, self.last_message)
 
     def sample(self, now: int, sent: int) -> int:
         """Measure its clock: what it sent at its time `sent` was received at this node's `now`.
@@ -218,7 +218,7 @@ class Peers:
         #: Whether players of this node see those of all others, as far as it knows.
         self.whole = True
         #: Whether some node is known to live but is not heard (cluster/split_brain.py).
-        self.apart = False
+        self.split_brain = False
         #: When something last came back (or this object was made), and when something first did.
         self._echoed = loop.now()
         self._echoed_first: int | None = None
@@ -261,7 +261,7 @@ class Peers:
 
     def warnings(self) -> list[str]:
         """Return what is wrong between nodes but does not keep players away."""
-        warnings = [UNHEARD_NODE] if self.apart else []
+        warnings = [UNHEARD_NODE] if self.split_brain else []
         if self.deaf:
             warnings.append(
                 f"{DEAF}: {', '.join(sorted(self.deaf)[:DEAF_NAMED])} ({len(self.deaf)})"
@@ -287,7 +287,7 @@ class Peers:
         peer = self._peer(node)
         if peer is None:
             raise Malformed("it is from one node too many")
-        peer.said = now = self._loop.now()
+        peer.last_message = now = self._loop.now()
         if peer.offset is None:
             return peer.sample(now, sent)
         return peer.offset
@@ -296,11 +296,11 @@ class Peers:
         """Return whether a node was heard lately, compatible or not."""
         return node in self.peers or node in self.dead or node in self.incompatible
 
-    def tell_apart(self, apart: bool) -> None:
+    def note_split_brain(self, split_brain: bool) -> None:
         """Note whether some node lives but is not heard."""
-        if apart:
+        if split_brain:
             self.warn(UNHEARD_NODE)
-        self.apart = apart
+        self.split_brain = split_brain
         self._check_link()
 
     def source(self, node: int) -> int:
@@ -331,11 +331,11 @@ class Peers:
         self.warn(f"more than {NODES_LIMIT} servers publish here: ignoring the rest")
         return False
 
-    def lives(self, node: int, since: float = inf) -> bool:
+    def is_alive(self, node: int, since: float = inf) -> bool:
         """Return whether another node is alive and, if it is stopping, has said anything since a
         time."""
         peer = self.peers.get(node)
-        return peer is not None and (peer.state != DRAINING or peer.said >= since)
+        return peer is not None and (peer.state != DRAINING or peer.last_message >= since)
 
     def count(self) -> int:
         """Return how many nodes there are, as far as this one knows."""
@@ -379,7 +379,7 @@ class Peers:
         if node == self._id:
             if not self._beats_fresh(now):
                 # No other heartbeat could come in the meantime either.
-                self.hear_all(now)
+                self.mark_all_heard(now)
             self._beaten, self.every = now, every
             self.echo(node, sent)
             return
@@ -397,7 +397,7 @@ class Peers:
         peer = self._peer(node)
         if peer is not None:
             peer.last_heard, peer.state, peer.every = now, state, every
-            peer.said = now
+            peer.last_message = now
             peer.load = NodeLoad(*load)
             peer.sample(now, sent)
 
@@ -454,29 +454,29 @@ class Peers:
             self.note_incompatible()
         if now - due > STALLED_MS:
             # This node stood still, not the others: what they sent meanwhile is still to be read.
-            self.hear_all(now)
+            self.mark_all_heard(now)
         else:
             links = self._bus.broker.links()
             self.broken = [str(link) for link in links if link.seconds > LINK_BROKEN_S]
         self._check_link()
         if self.hears and self._beats_fresh(now):
-            self.bury(now)
+            self.remove_silent(now)
 
-    def hear_all(self, now: int) -> None:
+    def mark_all_heard(self, now: int) -> None:
         """Count all nodes as heard now, because this node could not hear them."""
         for peer in (*self.peers.values(), *self.dead.values()):
             peer.last_heard = max(peer.last_heard, now)
 
-    def bury(self, now: int) -> None:
+    def remove_silent(self, now: int) -> None:
         """Forget nodes, and incompatible ones, that have been silent for too long."""
         for id, peer in list(self.peers.items()):
-            if now - peer.heard > (NODE_GONE_MS if peer.state == DRAINING else silent(peer.every)):
+            if now - peer.silent_since > (NODE_GONE_MS if peer.state == DRAINING else silent(peer.every)):
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
                 self.dead[id] = peer
                 self._gone(id, False)
         for id, peer in list(self.dead.items()):
-            if now - peer.heard > NODE_GONE_MS:
+            if now - peer.silent_since > NODE_GONE_MS:
                 del self.dead[id]
                 self._gone(id, True)
         for who, (until, _) in list(self.incompatible.items()):
@@ -489,10 +489,10 @@ class Peers:
         hears = now - self._echoed <= LINK_FRESH_MS
         if hears and not self.hears:
             # No other node could be heard in the meantime, so each may be silent as long again.
-            self.hear_all(now)
+            self.mark_all_heard(now)
         self.hears = hears
         self.linked = hears and not self.broken
-        whole = self.linked and not self.apart and not self.deaf
+        whole = self.linked and not self.split_brain and not self.deaf
         if whole != self.whole:
             self.whole = whole
             self._tell_link()

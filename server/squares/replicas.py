@@ -11,7 +11,7 @@ from flatlands.brokers.base import Reset
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.runtime.timers import TimerQueue
-from flatlands.server.squares.context import Rest, SquareContext
+from flatlands.server.squares.context import Services, SquareContext
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
@@ -41,9 +41,9 @@ class Replicas(SquareContext):
         hub: Hub | Any,
         outbox: Outbox,
         peers: Peers,
-        rest: Rest,
+        services: Services,
     ) -> None:
-        super().__init__(bus, grid.span, hub, outbox, peers, rest)
+        super().__init__(bus, grid.span, hub, outbox, peers, services)
         self._grid = grid
         self._channel = bus.channels.square
         self.squares = squares
@@ -162,7 +162,9 @@ class Replicas(SquareContext):
 
         If the broker refuses the message, this node's own screens see the change anyway.
         """
-        message = peer_protocol.changes(square, self.node, self.rest.store_identity, things, gone)
+        message = peer_protocol.changes(
+            square, self.node, self.services.store_identity, things, gone
+        )
         if not self.bus.publish(square, message) and square in self.squares:
             self.squares[square].receive(message)
 
@@ -178,8 +180,8 @@ class Replicas(SquareContext):
                 self.loop.stats["resets"] += 1
                 subscription.reset()
 
-    def drop(self, node: int, herd: bool) -> None:
-        """Remove the players of a node that is dead; computer players only with `herd`: then no
-        other node will take them on."""
-        for square in tuple(self.heard_in.get(node, ())):
-            self.squares[square].drop(node, herd=herd)
+    def drop(self, node: int, computers: bool) -> None:
+        """Remove the players of a node that is dead; computer players only with `computers`: then
+        no other node will take them on."""
+        for square in tuple(self.squares_by_node.get(node, ())):
+            self.squares[square].drop(node, computers=computers)

@@ -190,7 +190,7 @@ class SquareView:
         """Send what lies in the square now to its screens, with the next flush."""
         self._snapshot = None
         self._context.hub.tell(self._square, _THINGS, self._all_things)
-        self._context.loop.guarded(self._context.rest.lain, self._square)
+        self._context.loop.guarded(self._context.services.things_changed, self._square)
 
     def _all_things(self) -> bytes:
         return protocol.things(self._square, self._things.all())
@@ -204,7 +204,7 @@ class SquareView:
         self._show(node, sent, content, body)
         observer = context.observer
         if observer is not None and content.others:
-            context.loop.guarded(observer.heard, square, content.others)
+            context.loop.guarded(observer.received, square, content.others)
 
     def _show(self, node: int, sent: int, content: Content, body: BatchBody) -> None:
         context, crowd, source = self._context, self._crowd, self._context.peers.source(node)
@@ -245,7 +245,7 @@ class Subscription:
         self.cursors: dict[int, PeerCursor] = {}
         self._context = context
         #: This node's batches that have not come back from the broker, the oldest first.
-        self._unheard: list[OwnBatch] = []
+        self._pending: list[OwnBatch] = []
         #: The number of this node's last message that came back.
         self._returned = 0
         #: When this node published something here that did not come back in time, if nothing has
@@ -259,12 +259,12 @@ class Subscription:
             self._context.due.drop((self, act))
         self.view.end()
         self.sync.end()
-        self._context.unknown(self.replica.players)
+        self._context.forget_contested(self.replica.players)
         self.replica.end()
         if self.things.any:
-            self._context.rest.lain(self.square)
+            self._context.services.things_changed(self.square)
         for node in self.cursors:
-            self._context.unheard(node, self.square)
+            self._context.node_vanished(node, self.square)
 
     def _later(self, act: "Callable[[Subscription, int], None]", due: int) -> None:
         self._context.due.put((self, act), due)
@@ -286,7 +286,7 @@ class Subscription:
         screen may get an enter of one of them after a snapshot that does not have them.
         """
         context = self._context
-        context.unknown(gone)
+        context.forget_contested(gone)
         context.hub.flush_waiting(self.square)
         self._enter_own()
         peers = context.peers.peers
@@ -317,10 +317,10 @@ class Subscription:
 
     def receive(self, payload: bytes) -> None:
         """Apply a message that came on the square's channel. Raises Malformed."""
-        if self._unheard and payload == self._unheard[0].payload:
+        if self._pending and payload == self._pending[0].payload:
             # This is the usual case of a batch of this node: it is unchanged, so it need not be
             # read.
-            self._own_returned(self._unheard[0].number)
+            self._own_returned(self._pending[0].number)
             self._apply_own(self._returned)
             return
         kind, *fields = peer_protocol.read(payload)
@@ -333,7 +333,7 @@ class Subscription:
         if kind == peer_protocol.SYNC_REQUEST:
             self._sync_requested(node, *fields)
         elif kind == peer_protocol.CHANGES:
-            self._changed(*fields)
+            self._things_changed(*fields)
         elif node == self._context.node:
             # Only of a batch the number comes after another field.
             batch = kind == peer_protocol.BATCH
@@ -476,16 +476,16 @@ class Subscription:
             if not self.cursors:
                 self._later(Subscription._check_silent_nodes, now + SILENT_AFTER)
             cursor = self.cursors[node] = PeerCursor(now)
-            self._context.heard(node, self.square)
+            self._context.node_appeared(node, self.square)
         return cursor
 
     # The things that lie in it.
 
-    def _changed(self, store: str, said: list[Any], gone: list[Any]) -> None:
+    def _things_changed(self, store: str, said: list[Any], gone: list[Any]) -> None:
         """Apply what a node, this one or another, has published about things."""
         context = self._context
         things = peer_protocol.read_things(said, context.things)
-        if store != context.rest.store_identity:
+        if store != context.services.store_identity:
             context.loop.stats["other_stores"] += 1
             context.peers.warn(OTHER_STORE)
         elif self.things.change(
@@ -503,11 +503,11 @@ class Subscription:
     def published(self, batch: OwnBatch, taken: bool) -> None:
         """Expect a batch of this node back from the broker. If `taken` is False the broker has
         refused it, and it is applied at once."""
-        self._unheard.append(batch)
+        self._pending.append(batch)
         if not taken:
             self._context.loop.stats["refused_batches"] += 1
             self._apply_own(batch.number)
-        elif len(self._unheard) == 1:
+        elif len(self._pending) == 1:
             self._later(Subscription._echo_overdue, batch.published + ECHO_WITHIN)
 
     def echoed(self, number: int) -> bool:
@@ -516,10 +516,10 @@ class Subscription:
         return self._returned >= number
 
     def _echo_overdue(self, due: int) -> None:
-        while self._unheard and self._unheard[0].published + ECHO_WITHIN <= due:
-            self._context.loop.stats["unheard_batches"] += 1
+        while self._pending and self._pending[0].published + ECHO_WITHIN <= due:
+            self._context.loop.stats["overdue_batches"] += 1
             self.keepalive_sent(due)
-            self._apply_own(self._unheard[0].number)
+            self._apply_own(self._pending[0].number)
 
     def keepalive_sent(self, now: int) -> None:
         """Note that this node has sent a keepalive here, which is still to come back. If nothing of
@@ -539,26 +539,26 @@ class Subscription:
         Messages of one channel arrive in order. So an earlier batch that has not come back by now
         was lost, or refused.
         """
-        context, now, unheard = self._context, self._context.loop.now(), self._unheard
-        while unheard and unheard[0].number <= number:
-            batch = unheard.pop(0)
+        context, now, pending = self._context, self._context.loop.now(), self._pending
+        while pending and pending[0].number <= number:
+            batch = pending.pop(0)
             self.replica.apply(context.node, batch.sent, batch.content, now)
             self.view.send(context.node, batch.sent, batch.content, batch.body)
             if batch.content.writes and self.layers is not None:
                 self.layers.apply(batch.content.writes)
-        if unheard:
-            self._later(Subscription._echo_overdue, unheard[0].published + ECHO_WITHIN)
+        if pending:
+            self._later(Subscription._echo_overdue, pending[0].published + ECHO_WITHIN)
         else:
             context.due.drop((self, Subscription._echo_overdue))
 
     # What other nodes no longer have.
 
-    def drop(self, node: int, *, herd: bool) -> None:
-        """Remove the players of a node that is dead; computer players only with `herd`: then no
-        other node will take them on."""
-        self._remove_all(node, () if herd else self._herd())
+    def drop(self, node: int, *, computers: bool) -> None:
+        """Remove the players of a node that is dead; computer players only with `computers`: then
+        no other node will take them on."""
+        self._remove_all(node, () if computers else self._computer_players())
 
-    def _herd(self) -> list[int]:
+    def _computer_players(self) -> list[int]:
         """Return the computer players here, except those that have since been heard elsewhere."""
         player_index = self._context.player_index
         return [
@@ -573,7 +573,7 @@ class Subscription:
         any."""
         heard = self.cursors[node].last_heard if node in self.cursors else 0
         if self.cursors.pop(node, None) is not None:
-            self._context.unheard(node, self.square)
+            self._context.node_vanished(node, self.square)
         self.sync.complete(node)
         gone = self.replica.drop(node, but)
         if gone:
@@ -604,16 +604,16 @@ class Subscription:
                 soonest = min(soonest, silent)
             elif not self.replica.hosts(node):
                 self._remove_all(node)
-            elif not context.peers.lives(node, self.sync.answered):
+            elif not context.peers.is_alive(node, self.sync.answered):
                 # One that is dead, or stops, keeps its players here as long as Peers says. It may
                 # live again.
                 soonest = min(soonest, now + LOOK_AGAIN)
             elif self.sync.live and silent <= self.sync.answered <= now - LOST_AFTER:
                 # If it is dead, another node will have its computer players soon. If it has said
                 # anything elsewhere since it was asked, it lives, and has nobody here.
-                speaks = context.peers.peers[node].said >= self.sync.answered
+                speaks = context.peers.peers[node].last_message >= self.sync.answered
                 keeps = not speaks and cursor.last_heard > now - NODE_GONE_MS
-                lost = self._remove_all(node, self._herd() if keeps else ())
+                lost = self._remove_all(node, self._computer_players() if keeps else ())
                 context.loop.stats["repairs"] += lost
                 soonest = min(soonest, now + LOOK_AGAIN)
             else:

@@ -29,17 +29,17 @@ FULL_STATE_EVERY_MS: Final = 200
 
 
 #: If what this node published SQUARE_DEAF_MS after a sync request has come back, and the request
-#: has not, the square is deaf: this node subscribes to it again. After SUBSCRIBED_ANEW times it has
+#: has not, the square is deaf: this node subscribes to it again. After RESUBSCRIPTIONS times it has
 #: the link renewed, and after that it reports the square as deaf.
 SQUARE_DEAF_MS: Final = 5000
-SUBSCRIBED_ANEW: Final = 3
+RESUBSCRIPTIONS: Final = 3
 
 
 class Sync:
     """The sync requests of one square. Times are node time in ms."""
 
     def __init__(
-        self, square: Square, channel: str, around: SquareContext, layers: Layers | None
+        self, square: Square, channel: str, context: SquareContext, layers: Layers | None
     ) -> None:
         #: Whether the last sync request has come back, so that what is published from now on is
         #: received.
@@ -48,7 +48,7 @@ class Sync:
         self.requested = self.answered = 0
         self._square = square
         self._channel = channel
-        self._around = around
+        self._context = context
         self._layers = layers
         #: The nodes from which something may be missing that was not asked for yet, and whether
         #: something from any node may be.
@@ -61,16 +61,16 @@ class Sync:
         #: When this node's full state was last published.
         self._published = 0
         #: How often this node has subscribed again since a sync request last came back.
-        self._anew = 0
+        self._resubscribed = 0
 
     def end(self) -> None:
         """Cancel everything that is due, because the node is not subscribed any more."""
         for act in _ACTS:
-            self._around.due.drop((self, act))
-        self._around.peers.note_deaf(self._channel, False)
+            self._context.due.drop((self, act))
+        self._context.peers.note_deaf(self._channel, False)
 
     def _later(self, act: "Callable[[Sync, int], None]", due: int) -> None:
-        self._around.due.put((self, act), due)
+        self._context.due.put((self, act), due)
 
     # What is asked.
 
@@ -79,36 +79,34 @@ class Sync:
         come back from the broker."""
         self._gaps = ()
         self._unsure = self.live = False
-        self.requested = self._around.loop.now()
+        self.requested = self._context.loop.now()
         self._nonce = random.getrandbits(32)
         self._send()
 
     def _send(self, _due: int = 0) -> None:
-        around, now = self._around, self._around.loop.now()
-        peers = around.peers
-        if (
-            peers.heard_until - self.requested >= SQUARE_DEAF_MS
-            and peers.hears
-            and not peers.broken
-        ):
-            self._subscribe_anew()
+        context, now = self._context, self._context.loop.now()
+        peers = context.peers
+        if peers.heard_until - self.requested >= SQUARE_DEAF_MS and peers.hears and not peers.broken:
+            self._resubscribe()
             self.requested = now
-        message = peer_protocol.sync_request(self._square, around.node, self._nonce)
-        if not around.bus.publish(self._square, message):
+        message = peer_protocol.sync_request(self._square, context.node, self._nonce)
+        if not context.bus.publish(self._square, message):
             self.requested = now
         self._later(Sync._send, now + self._wait)
         self._wait = min(self._wait * 2, REQUEST_AGAIN_MOST_MS)
 
-    def _subscribe_anew(self) -> None:
-        around = self._around
-        around.loop.stats["subscribed_anew"] += 1
-        around.bus.unsubscribe(self._channel)
-        around.bus.subscribe(self._channel)
-        self._anew += 1
-        if self._anew > SUBSCRIBED_ANEW + 1:
-            around.peers.note_deaf(self._channel, True)
-        elif self._anew > SUBSCRIBED_ANEW and around.renewals.allows(around.loop.now() / 1000):
-            around.bus.broker.renew(self._channel)
+    def _resubscribe(self) -> None:
+        context = self._context
+        context.loop.stats["resubscriptions"] += 1
+        context.bus.unsubscribe(self._channel)
+        context.bus.subscribe(self._channel)
+        self._resubscribed += 1
+        if self._resubscribed > RESUBSCRIPTIONS + 1:
+            context.peers.note_deaf(self._channel, True)
+        elif self._resubscribed > RESUBSCRIPTIONS and context.renewals.allows(
+            context.loop.now() / 1000
+        ):
+            context.bus.broker.renew(self._channel)
 
     def ask(self, node: int) -> None:
         """Note that something from a node is missing, and publish a sync request for it: now, or
@@ -139,18 +137,18 @@ class Sync:
     def came(self, node: int, nonce: int) -> bool:
         """Answer a sync request if it is another node's; return whether it is this node's last one,
         come back for the first time."""
-        around = self._around
-        if node != around.node:
+        context = self._context
+        if node != context.node:
             self._publish_full_state()
             return False
         if nonce != self._nonce or self.live:
             return False
         self.live = True
-        self.answered = around.loop.now()
+        self.answered = context.loop.now()
         self._wait = REQUEST_AGAIN_MS
-        self._anew = 0
-        around.peers.note_deaf(self._channel, False)
-        around.due.drop((self, Sync._send))
+        self._resubscribed = 0
+        context.peers.note_deaf(self._channel, False)
+        context.due.drop((self, Sync._send))
         # Another node may have asked while this node was not subscribed yet.
         self._publish_full_state()
         return True
@@ -159,34 +157,34 @@ class Sync:
         """Publish this node's full state, if it has players here or knows of writes, or a
         keepalive, if it had players a moment ago: now, or FULL_STATE_EVERY ms after the last
         time."""
-        outbox = self._around.outbox
+        outbox = self._context.outbox
         wrote = self._layers is not None and bool(self._layers.tiles)
         if self._square in outbox.present or self._square in outbox.keepalives or wrote:
             due = self._published + FULL_STATE_EVERY_MS
-            if due <= self._around.loop.now():
+            if due <= self._context.loop.now():
                 self._publish_now(due)
             else:
                 self._later(Sync._publish_now, due)
 
     def _publish_now(self, _due: int) -> None:
-        around, now = self._around, self._around.loop.now()
-        entries = around.outbox.entries(self._square, now)
+        context, now = self._context, self._context.loop.now()
+        entries = context.outbox.entries(self._square, now)
         writes = [] if self._layers is None else self._layers.pages()
         self._published = now
         if not entries and not writes:
-            around.outbox.keepalives.repeat(self._square)
+            context.outbox.keepalives.send(self._square)
             return
-        number, size = around.outbox.next_number(self._square), around.entries
+        number, size = context.outbox.next_number(self._square), context.entries
         pages = max(-(-len(entries) // size), len(writes))
         for page in range(pages):
             some = entries[page * size : (page + 1) * size]
             wrote = writes[page] if page < len(writes) else ()
             message = peer_protocol.full_state(
-                self._square, around.node, number, now, page, pages, some, wrote
+                self._square, context.node, number, now, page, pages, some, wrote
             )
-            around.bus.publish(self._square, message)
-        around.outbox.forget(self._square)
-        around.loop.stats["full_states"] += 1
+            context.bus.publish(self._square, message)
+        context.outbox.forget(self._square)
+        context.loop.stats["full_states"] += 1
 
 
 #: All methods that may be due.

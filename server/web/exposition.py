@@ -45,7 +45,7 @@ FROM_ZERO = (
     "refused_full",
     "refused_hello",
     "store_errors",
-    "unheard_batches",
+    "overdue_batches",
 )
 
 #: The ends of names of counters of times -> their factor to seconds.

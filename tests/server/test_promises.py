@@ -11,7 +11,7 @@ import pytest
 from flatlands.brokers.base import Message, Reset
 from flatlands.server.messages import peer_protocol
 from flatlands.server.squares import peers, subscription
-from flatlands.server.squares.outbox import WAITS
+from flatlands.server.squares.outbox import KEEPALIVE_WAITS
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, NODE_DEAD_MS, NODE_GONE_MS, NodeLoad
 from flatlands.server.squares.replicas import READY_AFTER
 from flatlands.server.squares.subscription import (
@@ -341,13 +341,13 @@ def test_a_node_that_dies_loses_its_players_in_time_however_rare_its_heartbeats_
     assert seen(watcher) == {1, 70_000}
     harness.run(5000 - SILENT_AFTER)
     # The computer player stays until another node should have it.
-    assert seen(watcher) == {1} and harness.node.peers.lives(NODE)
+    assert seen(watcher) == {1} and harness.node.peers.is_alive(NODE)
     harness.run(NODE_GONE_MS - 5000 - 100)
     assert seen(watcher) == {1}
     harness.run(500)
-    assert seen(watcher) == set() and harness.node.peers.lives(NODE)
+    assert seen(watcher) == set() and harness.node.peers.is_alive(NODE)
     harness.run(3 * 20_000)
-    assert not harness.node.peers.peers and not harness.node.replicas.heard_in
+    assert not harness.node.peers.peers and not harness.node.replicas.squares_by_node
 
 
 @pytest.mark.parametrize("answer", ["a keepalive", "a full state", "a batch"])
@@ -415,7 +415,7 @@ def test_a_node_repeats_its_last_number_in_a_quiet_square_ever_more_rarely():
     moments = [moment for moment, _, _ in keepalives(said)]
     assert {(number, inhabited) for _, number, inhabited in keepalives(said)} == {(last, True)}
     waited = pauses([began, *moments])
-    for pause, most in zip_longest(waited, WAITS, fillvalue=WAITS[-1]):
+    for pause, most in zip_longest(waited, KEEPALIVE_WAITS, fillvalue=KEEPALIVE_WAITS[-1]):
         assert most * 3 // 4 < pause <= most
     assert len(set(waited)) > 5, "keepalives that began together drift apart"
 
@@ -446,8 +446,10 @@ def test_a_node_whose_last_player_is_gone_says_so_several_times(watched, how):
         said = [(at, message) for at, message in said if at > gone]
         began = gone
     told = keepalives(said)
-    assert [(number, inhabited) for _, number, inhabited in told] == [(last, False)] * len(WAITS)
-    assert told[-1][0] - began <= sum(WAITS)
+    assert [(number, inhabited) for _, number, inhabited in told] == [(last, False)] * len(
+        KEEPALIVE_WAITS
+    )
+    assert told[-1][0] - began <= sum(KEEPALIVE_WAITS)
     assert SQUARE not in harness.node.outbox.keepalives
     said.clear()
     heard(harness, peer_protocol.sync_request(SQUARE, NODE, 6))
@@ -748,7 +750,7 @@ def test_a_nodes_own_batch_that_a_later_one_overtakes_counts_before_it_and_once(
     neighbour.send(6, "and this is not")
     # Both count at once, and in order: on one channel no batch arrives after a later one.
     assert [text for _, text in watcher.model.chat] == ["lost on its way", "and this is not"]
-    assert harness.loop.stats["unheard_batches"] == 0
+    assert harness.loop.stats["overdue_batches"] == 0
     harness.run(2 * ECHO_WITHIN)
     assert len(watcher.model.chat) == 2
     harness.check()

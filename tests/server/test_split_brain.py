@@ -28,7 +28,7 @@ def cut(harness, host):
 
 
 def apart(harness):
-    return [host.node.peers.apart for host in harness.hosts]
+    return [host.node.peers.split_brain for host in harness.hosts]
 
 
 def test_servers_that_share_a_store_and_hear_different_brokers_say_so(caplog):

@@ -92,7 +92,7 @@ def _check_client(world: "World", client: Client) -> None:
     if session.resident.held != client.model.held:
         raise Broken("a client holds other squares than its node believes")
     # A node that met another one in the store without hearing it trusts its link after 15 s.
-    if not client.model.linked and not client.host.node.peers.apart:
+    if not client.model.linked and not client.host.node.peers.split_brain:
         raise Broken("a client still believes that the link is down")
     truth, belief = true_records(client, harness.hosts), believed_records(client)
     slack = max(SLACK_RARE if world.rare or world.things else SLACK, world.longest)

@@ -163,7 +163,7 @@ class Herd:
         here = Rect(*square(-reach, -reach), *square(reach, reach))
         self._stage.replicas.follow(here.squares())
 
-    def heard(self, square: Square, events: Sequence[Event]) -> None:
+    def received(self, square: Square, events: Sequence[Event]) -> None:
         """Take what has happened in a square, and react at the end of this turn of the loop:
         nothing may be added to batches while they are being published."""
         if not self.lease.held:

@@ -51,6 +51,7 @@ MODULES = (
     "flatlands.server.clients.screen",
     "flatlands.server.clients.session",
     "flatlands.server.messages.channels",
+    "flatlands.server.messages.peer_batches",
     "flatlands.server.messages.peer_protocol",
     "flatlands.server.messages.protocol",
     "flatlands.server.messages.table",

@@ -24,7 +24,7 @@ from flatlands.server.game.me import packed
 from flatlands.server.game.play import Make, Play
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import DEFAULT_WORLD, Bus, Channels
-from flatlands.server.messages.peer_protocol import Malformed
+from flatlands.server.messages.peer_protocol import Broadcast, Malformed, Watch
 from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.movement import Movement
@@ -142,21 +142,21 @@ class Node:
         self.reader = Reader(self.store_client, self.replicas, loop, fetch, layers)
         self.replicas.read = self.reader.read
 
-        #: Kind of a message between nodes -> the method that gets its fields.
-        self._news: dict[int, Callable[..., None]] = {
-            peer_protocol.HEARTBEAT: self.peers.heartbeat,
-            peer_protocol.ECHO: self.peers.echo,
-            peer_protocol.TAKEOVER: self.takeovers.asked,
-            peer_protocol.HANDOVER: self.takeovers.handed_over,
-            peer_protocol.HOSTED: self.takeovers.hosted,
-            peer_protocol.LEFT: self.takeovers.left,
-            peer_protocol.WHERE: self.invitations.asked,
-            peer_protocol.HERE: self.invitations.found,
-            peer_protocol.WATCH: self._watch,
-            peer_protocol.BROADCAST: self._received_broadcast,
-            peer_protocol.PLAN: self.router.told,
-            peer_protocol.SEEK: self.names.asked,
-            peer_protocol.SOUGHT: self.names.sought,
+        #: Message between nodes -> the method that gets it.
+        self._handlers: dict[type[Any], Callable[[Any], None]] = {
+            peer_protocol.Heartbeat: self.peers.heartbeat,
+            peer_protocol.Echo: self.peers.echo,
+            peer_protocol.Takeover: self.takeovers.asked,
+            peer_protocol.Handover: self.takeovers.handed_over,
+            peer_protocol.Hosted: self.takeovers.hosted,
+            peer_protocol.Left: self.takeovers.left,
+            peer_protocol.Where: self.invitations.asked,
+            peer_protocol.Here: self.invitations.found,
+            peer_protocol.Watch: self._watch,
+            peer_protocol.Broadcast: self._received_broadcast,
+            peer_protocol.Plan: self.router.received_plan,
+            peer_protocol.Seek: self.names.asked,
+            peer_protocol.Sought: self.names.sought,
         }
 
     def listen(self) -> None:
@@ -196,31 +196,31 @@ class Node:
         if self.channels.is_square(item.channel):
             # This node has just unsubscribed from it, or from a part.
             return
-        kind, *fields = peer_protocol.read(item.payload)
-        obey = self._news.get(kind)
-        if obey is None:
-            raise Malformed("it belongs to a square")
-        if kind == peer_protocol.HEARTBEAT or fields[0] not in self.peers.incompatible:
-            obey(*fields)
+        message = peer_protocol.read(item.payload)
+        handler = self._handlers.get(type(message))
+        if handler is None or isinstance(message, list):
+            raise Malformed("what belongs to a square")
+        known = message.node not in self.peers.incompatible
+        if known or isinstance(message, peer_protocol.Heartbeat):
+            handler(message)
 
     def broadcast(self, name: str, fields: list[Any], around: list[int]) -> None:
         """Send a message of a game to the pages of all players in the world, or of those within
         `around`: column, row, tiles along either axis. Raises ValueError."""
-        if not self.bus.to_all(peer_protocol.broadcast(self.id, name, fields, around)):
-            self._received_broadcast(self.id, name, fields, around)
+        broadcast = Broadcast(self.id, name, fields, around)
+        if not self.bus.to_all(peer_protocol.pack(broadcast)):
+            self._received_broadcast(broadcast)
 
-    def _received_broadcast(
-        self, _node: int, name: str, fields: list[Any], around: list[int]
-    ) -> None:
+    def _received_broadcast(self, broadcast: Broadcast) -> None:
         try:
-            message = packed(name, fields)
+            message = packed(broadcast.name, broadcast.fields)
         except ValueError as error:
             raise Malformed(str(error)) from None
-        self.residents.each_screen(lambda screen: screen.answer(message), around)
+        self.residents.each_screen(lambda screen: screen.answer(message), broadcast.around)
 
-    def _watch(self, _node: int, new: bool, parts: list[int]) -> None:
-        self.census.asked(new, parts)
-        self.counts.asked(parts)
+    def _watch(self, watch: Watch) -> None:
+        self.census.asked(watch.new, watch.parts)
+        self.counts.asked(watch.parts)
 
     @property
     def store_identity(self) -> str:

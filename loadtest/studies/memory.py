@@ -21,7 +21,7 @@ from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
 from flatlands.server.clients.session import Session
-from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages import peer_batches, protocol
 from flatlands.server.net.connection import Connection
 from flatlands.server.net.frames import BINARY
 from flatlands.server.node import Node
@@ -156,7 +156,7 @@ class _Growth:
                 if at == square
             ]
             body = protocol.body(Content(b"", events))
-            batch = peer_protocol.batch(square, OTHER_NODE, 0, number, now, body)
+            batch = peer_batches.batch(square, OTHER_NODE, 0, number, now, body)
             yield Message(node.channels.square(square), batch)
 
     def own(self) -> int:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from flatlands.server.atlas.dots import SHIFTS, WORLD_DOTS, WORLD_TOTALS, MapPart, Place
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import COUNTS, DOT_FIELDS, PARTS, Malformed
+from flatlands.server.messages.peer_protocol import DOT_FIELDS, PARTS, Malformed, Watch, pack
 from flatlands.world.grid import Square
 
 #: A part is asked for again after this, if no node has asked for it meanwhile.
@@ -88,10 +88,10 @@ class Counts:
 
     def receive(self, channel: str, payload: bytes) -> None:
         """Take what a node tells of a part, on the part's channel. Raises Malformed."""
-        kind, *fields = peer_protocol.read(payload)
-        if kind != COUNTS:
-            raise Malformed("it does not belong to a part of the map")
-        node, page, grain, flat = fields
+        counts = peer_protocol.read(payload)
+        if not isinstance(counts, peer_protocol.Counts):
+            raise Malformed("what does not belong to a part of the map")
+        node, page, grain, flat = counts
         if self._believes(node):
             told = self._known[self.channels[channel]].told
             if page and node in told:
@@ -133,7 +133,7 @@ class Counts:
                 due += part
         step = len(MapPart._fields) * PARTS
         for at in range(0, len(due), step):
-            message = peer_protocol.watch(self._node, new, due[at : at + step])
+            message = pack(Watch(self._node, new, due[at : at + step]))
             self._bus.to_all(message)
 
     # What is known.

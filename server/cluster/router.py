@@ -16,7 +16,7 @@ from flatlands.server.cluster.districts import Districts, Line, Plan, WorkerLoad
 from flatlands.server.cluster.placement import Placement
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import ALIVE, MACHINES, STARTING
+from flatlands.server.messages.peer_protocol import ALIVE, MACHINES, STARTING, pack
 from flatlands.server.messages.protocol import moved
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
@@ -127,7 +127,7 @@ class Router(Placement, StatelessHolder):
             districts.part_with(gone, loads)
         districts.follow(loads, now / 1000)
         plan = districts.plan if isinstance(districts.plan, tuple) else [districts.plan]
-        self._bus.to_all(peer_protocol.plan(self._bus.node, self._lease.term, plan))
+        self._bus.to_all(pack(peer_protocol.Plan(self._bus.node, self._lease.term, plan)))
 
     def _loads(self) -> dict[Any, WorkerLoad]:
         """Return the mean load of each machine's nodes, and the line of its busiest node."""
@@ -151,8 +151,10 @@ class Router(Placement, StatelessHolder):
             if peer.state == ALIVE and peer.load.machine:
                 yield peer.load.machine
 
-    def told(self, node: int, term: int, plan: list[Any]) -> None:
-        """Take the plan that a node has told. If two nodes tell one, all believe the same."""
+    def received_plan(self, message: peer_protocol.Plan) -> None:
+        """Take the plan that a node has published. If two nodes publish one, all believe the
+        same."""
+        node, term, plan = message
         if (term, node) < self._teller and self.plan is not None:
             return
         self._teller, self._told_at = (term, node), self._loop.now()

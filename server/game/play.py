@@ -24,7 +24,8 @@ from flatlands.server.game.game import (
 )
 from flatlands.server.game.hooks import Hook, Lines
 from flatlands.server.game.me import Guest
-from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, Kind, enters
+from flatlands.server.messages.peer_batches import Kind, enters
+from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.messages.table import Field, Row
 from flatlands.server.players.meetings import Meetings

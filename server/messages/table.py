@@ -100,5 +100,10 @@ class Row:
             if not right:
                 return f"{self.name}: {field}"
         if self.agree is not None and not self.agree(*values):
-            return f"the fields of {self.name} contradict each other"
+            return self.disagree
         return None
+
+    @property
+    def disagree(self) -> str:
+        """A sentence on a message whose fields do not agree with each other."""
+        return f"{self.name} must have fields that agree with each other"

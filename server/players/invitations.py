@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
+from flatlands.server.messages.peer_protocol import Here, Where, pack
 from flatlands.server.players.movement import Movement, face
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
@@ -80,7 +80,7 @@ class Invitations:
         nonce = next(self._nonces)
         self._asked[nonce] = done
         self._overdue.put(nonce, self._loop.now() + INVITATION_ANSWER_MS)
-        self._bus.to_player(id, peer_protocol.where(self._node, id, nonce))
+        self._bus.to_player(id, pack(Where(self._node, id, nonce)))
 
     def _receive(self, host: Resident) -> tuple[str, Place, tuple[int, int]]:
         """Choose a place for a guest of a player that is here, and let the host look there. Return
@@ -106,20 +106,20 @@ class Invitations:
             face(self._movement, host, dx, dy, now)
         return host.name, place, (-dx, -dy)
 
-    def asked(self, node: int, id: int, nonce: int) -> None:
+    def asked(self, question: Where) -> None:
         """Answer another node that asks for a player, if the player is here."""
-        resident = self._residents.by_id.get(id)
+        resident = self._residents.by_id.get(question.player)
         if resident is not None:
             name, place, way = self._receive(resident)
-            self._bus.to_node(node, peer_protocol.here(self._node, node, nonce, name, *place, *way))
+            answer = Here(self._node, question.node, question.nonce, name, *place, *way)
+            self._bus.to_node(question.node, pack(answer))
 
-    def found(
-        self, _node: int, to: int, nonce: int, name: str, x: int, y: int, dx: int, dy: int
-    ) -> None:
-        """Take the answer of a node that has a player, if it is for this node (`to`)."""
-        if to == self._node and nonce in self._asked:
-            self._overdue.drop(nonce)
-            self._done(nonce, Met(name, (x, y), (dx, dy)))
+    def found(self, answer: Here) -> None:
+        """Take the answer of a node that has a player, if it is for this node."""
+        if answer.to == self._node and answer.nonce in self._asked:
+            self._overdue.drop(answer.nonce)
+            place, way = (answer.x, answer.y), (answer.dx, answer.dy)
+            self._done(answer.nonce, Met(answer.name, place, way))
 
     def _done(self, nonce: int, met: Met | None) -> None:
         self._asked.pop(nonce)(met)

@@ -10,9 +10,8 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
-from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import FOUND_MOST, Found
+from flatlands.server.messages.peer_protocol import FOUND_MOST, Found, Seek, Sought, pack
 from flatlands.server.messages.texts import TEXT_LIMIT
 from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.residents import Residents
@@ -91,19 +90,20 @@ class NameSearch:
         nonce = next(self._nonces)
         self._asked[nonce] = question, found, [done]
         self._overdue.put(nonce, now + NAME_ANSWER_MS)
-        self._bus.to_all(peer_protocol.seek(self._bus.node, nonce, *question))
+        self._bus.to_all(pack(Seek(self._bus.node, nonce, *question)))
 
-    def asked(self, node: int, nonce: int, text: str, column: int, row: int) -> None:
+    def asked(self, question: Seek) -> None:
         """Answer another node, unless this node was asked too often."""
+        node, nonce, text, column, row = question
         if node != self._bus.node and self._rates.spend("looks", NAME_LOOKS, self._loop.now()):
             found = self._look((text, column, row))
             if found:
-                self._bus.to_node(node, peer_protocol.sought(self._bus.node, node, nonce, found))
+                self._bus.to_node(node, pack(Sought(self._bus.node, node, nonce, found)))
 
-    def sought(self, _node: int, to: int, nonce: int, found: list[Found]) -> None:
-        """Take the answer of a node, if it is for this one (`to`)."""
-        if to == self._bus.node and nonce in self._asked:
-            self._asked[nonce][1].extend(found)
+    def sought(self, answer: Sought) -> None:
+        """Take the answer of a node, if it is for this one."""
+        if answer.to == self._bus.node and answer.nonce in self._asked:
+            self._asked[answer.nonce][1].extend(answer.found)
 
     def _done(self, nonce: int) -> None:
         question, found, waiting = self._asked.pop(nonce)

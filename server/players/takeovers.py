@@ -11,8 +11,8 @@ docs/nodes.md gives the rules.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
+from flatlands.server.messages.peer_protocol import Handover, Hosted, Left, Takeover, pack
 from flatlands.server.players.recording import aged
 from flatlands.server.players.resident import (
     INCARNATION,
@@ -135,7 +135,7 @@ class Takeovers:
         """
         self._asked[id] = done
         self._overdue.put(id, self._loop.now() + TAKEOVER_ANSWER_MS)
-        self._bus.to_player(id, peer_protocol.takeover(self._node, id))
+        self._bus.to_player(id, pack(Takeover(self._node, id)))
 
     def withdraw(self, id: int) -> None:
         """Give up the takeover of a player that waits for its answer, if there is one."""
@@ -183,11 +183,24 @@ class Takeovers:
         self._ending.put(id, self._loop.now() + RELEASED_FOR_MS)
         if node is not None:
             lasts = ms_left(resident.pace_until, now)
-            is_as = resident.name, resident.seq, *resident.track.at(now), resident.pace, lasts
+            x, y = resident.track.at(now)
             recorded = resident.recorded
-            way = aged(recorded, resident.track, now) if recorded else []
-            more = resident.values, way, resident.look, walk
-            self._bus.to_node(node, peer_protocol.handover(self._node, id, node, *is_as, *more))
+            answer = Handover(
+                node=self._node,
+                player=id,
+                to=node,
+                known_as=resident.name,
+                seq=resident.seq,
+                x=x,
+                y=y,
+                pace=resident.pace,
+                lasts=lasts,
+                values=resident.values,
+                recorded=aged(recorded, resident.track, now) if recorded else [],
+                look=resident.look,
+                walk=walk,
+            )
+            self._bus.to_node(node, pack(answer))
             self._loop.stats["released"] += 1
 
     def _has_arrived(self, id: int, seq: int) -> None:
@@ -211,8 +224,9 @@ class Takeovers:
 
     # What other nodes publish.
 
-    def asked(self, node: int, id: int) -> None:
+    def asked(self, takeover: Takeover) -> None:
         """Hand a player over to a node that asks for it, or answer where it left."""
+        node, id = takeover
         if node == self._node:
             return
         resident = self._residents.by_id.get(id)
@@ -220,27 +234,36 @@ class Takeovers:
             self.hand_over(resident, node)
         elif id in self._residents.left:
             seq, (x, y) = self._residents.left[id]
-            left = self._node, id, node, "", seq, x, y, PACE_USUAL, 0, (), (), 0, ()
-            self._bus.to_node(node, peer_protocol.handover(*left))
+            left = Handover(self._node, id, node, "", seq, x, y, PACE_USUAL, 0, (), (), 0, ())
+            self._bus.to_node(node, pack(left))
 
-    def handed_over(
-        self, node: int, id: int, to: int, name: str, seq: int, x: int, y: int, *is_as: Any
-    ) -> None:
-        """Take the answer to a takeover, if it is for this node (`to`)."""
-        if to == self._node:
+    def handed_over(self, player: Handover) -> None:
+        """Take the answer to a takeover, if it is for this node."""
+        if player.to == self._node:
+            id, walk = player.player, player.walk
             if id in self._asked:
-                *state, walk = is_as
-                ahead = self._peers.offset(node, walk[0]) if walk else 0
-                elsewhere = Elsewhere(name, seq, (x, y), *state)
-                self._answer(id, elsewhere._replace(walk=_read_walk(walk, ahead)))
+                ahead = self._peers.offset(player.node, walk[0]) if walk else 0
+                elsewhere = Elsewhere(
+                    player.known_as,
+                    player.seq,
+                    (player.x, player.y),
+                    player.pace,
+                    player.lasts,
+                    player.values,
+                    player.recorded,
+                    player.look,
+                    _read_walk(walk, ahead),
+                )
+                self._answer(id, elsewhere)
             else:
                 # The answer is late. At least it gives a seq that is already used, and the other
                 # node may hear of the player nowhere else.
-                self._outlive(id, seq)
+                self._outlive(id, player.seq)
                 self.name([id])
 
-    def hosted(self, node: int, id: int, seq: int) -> None:
+    def hosted(self, player: Hosted) -> None:
         """Compare a player that came back to another node with those that are, or were, here."""
+        node, id, seq = player
         if node == self._node:
             return
         left = self._residents.left
@@ -258,10 +281,10 @@ class Takeovers:
             else:
                 self._publish_left(id, last)
 
-    def left(self, node: int, id: int, seq: int) -> None:
+    def left(self, player: Left) -> None:
         """Raise the seq of a player, if it is here, above that with which it left another node."""
-        if node != self._node:
-            self._outlive(id, seq)
+        if player.node != self._node:
+            self._outlive(player.player, player.seq)
 
     def entered(self, node: int, _square: Square, id: int, seq: int) -> None:
         """Compare a player that another node has published in a square with those that are, or
@@ -320,11 +343,11 @@ class Takeovers:
 
     def _publish_left(self, id: int, seq: int) -> None:
         """Publish that a player left with `seq`. A node that has the player raises its seq then."""
-        self._bus.to_player(id, peer_protocol.left(self._node, id, seq))
+        self._bus.to_player(id, pack(Left(self._node, id, seq)))
 
     def _publish_hosted(self, resident: Resident) -> None:
-        message = peer_protocol.hosted(self._node, resident.id, resident.seq)
-        self._bus.to_player(resident.id, message)
+        message = Hosted(self._node, resident.id, resident.seq)
+        self._bus.to_player(resident.id, pack(message))
 
     # What is due.
 

@@ -16,7 +16,7 @@ from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.dots import WORLD_SQUARES
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import nodes_channel
-from flatlands.server.messages.peer_protocol import BATCH, HEARTBEAT, Malformed
+from flatlands.server.messages.peer_protocol import Heartbeat, Malformed
 from flatlands.server.node import Node
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, LINK_BROKEN_S, STALLED_MS
@@ -123,12 +123,13 @@ class Watcher:
                     self._counts.receive(item.channel, item.payload)
                     self._follow()
                     return
-                kind, *fields = peer_protocol.read(item.payload)
-                if kind == HEARTBEAT and not self.ground:
-                    self._join(fields[3])
-                elif kind == BATCH:
-                    came = self._events.setdefault((fields[0], fields[1]), deque())
-                    came.append((self.loop.now(), Content(*fields[6:]).events))
+                message = peer_protocol.read(item.payload)
+                if isinstance(message, list):
+                    column, row, _node, _previous, _number, _sent, *content = message
+                    came = self._events.setdefault((column, row), deque())
+                    came.append((self.loop.now(), Content(*content).events))
+                elif isinstance(message, Heartbeat) and not self.ground:
+                    self._join(message.rules)
         if self.ground:
             self.node.receive(item)
 

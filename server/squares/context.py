@@ -8,7 +8,8 @@ from typing import Any, Final, Protocol
 
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import ENTRIES, EVENTS, Kind
+from flatlands.server.messages.peer_batches import EVENTS, Kind
+from flatlands.server.messages.peer_protocol import ENTRIES
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.layers import LayerRegistry

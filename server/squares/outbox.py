@@ -18,8 +18,9 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages import peer_batches, protocol
 from flatlands.server.messages.channels import Bus
+from flatlands.server.messages.peer_protocol import Keepalive, pack
 from flatlands.server.messages.protocol import BatchBody
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub
@@ -228,11 +229,11 @@ class Keepalives:
     def _publish(self, square: Square, last: _LastMessage) -> None:
         now = self._loop.now()
         inhabited = square in self._inhabited
-        message = peer_protocol.keepalive(square, self._bus.node, last.number, now, inhabited)
+        message = Keepalive(*square, self._bus.node, last.number, now, inhabited)
         self._loop.stats["keepalives"] += 1
         if square in self._subscriptions:
             self._subscriptions[square].keepalive_sent(now)
-        self._bus.publish(square, message)
+        self._bus.publish(square, pack(message))
 
 
 class Outbox:
@@ -438,7 +439,7 @@ class Outbox:
         previous = self.numbers.get(square, 0)
         number = self.next_number(square)
         body = protocol.body(content)
-        payload = peer_protocol.batch(square, self._bus.node, previous, number, sent, body, content)
+        payload = peer_batches.batch(square, self._bus.node, previous, number, sent, body, content)
         self._loop.stats["batches"] += 1
         if self.delivered is not None:
             self.delivered[square] = self.delivered.get(square, 0) + 1

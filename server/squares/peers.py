@@ -13,9 +13,17 @@ from math import ceil, inf
 from typing import Any, NamedTuple
 
 from flatlands.brokers.guard import LogLimit
-from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, EVERY_MOST, STARTING, Malformed
+from flatlands.server.messages.peer_protocol import (
+    ALIVE,
+    DRAINING,
+    EVERY_MOST,
+    STARTING,
+    Echo,
+    Heartbeat,
+    Malformed,
+    pack,
+)
 from flatlands.server.runtime.timers import TimerQueue
 
 log = logging.getLogger("flatlands")
@@ -350,11 +358,9 @@ class Peers:
         if every > HEARTBEAT_EVERY:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
-        is_so = state, every, self.stored, *self.load
-        ring = self._bus.broker.identity
-        self._bus.to_all(
-            peer_protocol.heartbeat(self._id, now, ring, self._bus.channels.rules, *is_so)
-        )
+        ring, rules = self._bus.broker.identity, self._bus.channels.rules
+        beat = Heartbeat(self._id, now, ring, rules, state, every, self.stored, *self.load)
+        self._bus.to_all(pack(beat))
 
     def publish_due(self) -> bool:
         """Send a heartbeat if one is due; return whether it was."""
@@ -363,31 +369,21 @@ class Peers:
             self.publish(self.state)
         return due
 
-    def heartbeat(
-        self,
-        node: int,
-        sent: int,
-        ring: str,
-        rules: str,
-        state: int,
-        every: int,
-        stored: int,
-        *load: Any,
-    ) -> None:
-        """Apply a heartbeat, this node's own or another's; fields as in docs/nodes.md."""
-        now = self._loop.now()
+    def heartbeat(self, beat: Heartbeat) -> None:
+        """Apply a heartbeat, this node's own or another's."""
+        node, now = beat.node, self._loop.now()
         if node == self._id:
             if not self._beats_fresh(now):
                 # No other heartbeat could come in the meantime either.
                 self.mark_all_heard(now)
-            self._beaten, self.every = now, every
-            self.echo(node, sent)
+            self._beaten, self.every = now, beat.every
+            self._returned(beat.sent)
             return
-        silence = silent(every)
-        if rules != self._bus.channels.rules:
+        silence = silent(beat.every)
+        if beat.rules != self._bus.channels.rules:
             self.note_incompatible(node, OTHER_GROUND, silence)
             return
-        if ring != self._bus.broker.identity:
+        if beat.ring != self._bus.broker.identity:
             # It is heard even so: Redis has one space of channels for all its databases, and two
             # URLs may name one broker. Its store is probably another one, too.
             self.note_incompatible(node, OTHER_BROKERS, silence)
@@ -396,15 +392,18 @@ class Peers:
             return
         peer = self._peer(node)
         if peer is not None:
-            peer.last_heard, peer.state, peer.every = now, state, every
+            peer.last_heard, peer.state, peer.every = now, beat.state, beat.every
             peer.last_message = now
-            peer.load = NodeLoad(*load)
-            peer.sample(now, sent)
+            peer.load = NodeLoad(beat.memory, beat.connections, beat.heard, beat.machine)
+            peer.sample(now, beat.sent)
 
-    def echo(self, node: int, sent: int) -> None:
+    def echo(self, echo: Echo) -> None:
         """Note that what this node has sent to itself has come back."""
-        if node != self._id:
-            return
+        if echo.node == self._id:
+            self._returned(echo.sent)
+
+    def _returned(self, sent: int) -> None:
+        """Note that what this node sent to itself at its time `sent` has come back."""
         now = self._loop.now()
         self._loop.record("broker_round_trip", (now - sent) * 1000)
         self._echoed, self.heard_until = now, min(sent, now)
@@ -448,7 +447,7 @@ class Peers:
         now = self._loop.now()
         self._beats.put("beat", now + HEARTBEAT_EVERY)
         if not self.publish_due():
-            self._bus.to_node(self._id, peer_protocol.echo(self._id, now))
+            self._bus.to_node(self._id, pack(Echo(self._id, now)))
         if self._bus.broker.counters.forged != self._forged:
             self._forged = self._bus.broker.counters.forged
             self.note_incompatible()

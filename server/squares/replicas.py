@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from flatlands.brokers.base import Reset
-from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
+from flatlands.server.messages.peer_protocol import Changes, pack
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.context import Services, SquareContext
 from flatlands.server.squares.crowds import CROWD_FROM
@@ -162,9 +162,7 @@ class Replicas(SquareContext):
 
         If the broker refuses the message, this node's own screens see the change anyway.
         """
-        message = peer_protocol.changes(
-            square, self.node, self.services.store_identity, things, gone
-        )
+        message = pack(Changes(*square, self.node, self.services.store_identity, things, gone))
         if not self.bus.publish(square, message) and square in self.squares:
             self.squares[square].receive(message)
 

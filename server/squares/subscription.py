@@ -9,10 +9,19 @@ never decides which nodes are alive: peers.py does.
 """
 
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Final
 
-from flatlands.server.messages import peer_protocol, protocol
-from flatlands.server.messages.peer_protocol import Malformed
+from flatlands.server.messages import peer_batches, protocol
+from flatlands.server.messages.peer_protocol import (
+    OF_SQUARES,
+    Batch,
+    Changes,
+    FullState,
+    Keepalive,
+    Malformed,
+    SyncRequest,
+    read,
+)
 from flatlands.server.messages.protocol import OTHERS_FROM, BatchBody
 from flatlands.server.net.frames import frame
 from flatlands.server.squares.context import SquareContext
@@ -302,8 +311,8 @@ class Subscription:
         self._forgive(self._context.loop.now())
         self.sync.request()
 
-    def _sync_requested(self, node: int, nonce: int) -> None:
-        if not self.sync.came(node, nonce):
+    def _sync_requested(self, request: SyncRequest) -> None:
+        if not self.sync.received(request):
             return
         if not self._context.peers.peers:
             self.view.get_ready()
@@ -323,38 +332,45 @@ class Subscription:
             self._own_returned(self._pending[0].number)
             self._apply_own(self._returned)
             return
-        kind, *fields = peer_protocol.read(payload)
-        if kind not in peer_protocol.OF_SQUARES or tuple(fields[:2]) != self.square:
-            raise Malformed("it is for another square")
-        column, row, node, *fields = fields
-        if node in self._context.peers.incompatible:
+        message = read(payload)
+        if isinstance(message, list):
+            self._read_batch(message, payload)
+            return
+        if not isinstance(message, OF_SQUARES) or message[:2] != self.square:
+            raise Malformed("a message for another square")
+        if message.node in self._context.peers.incompatible:
             # It is on another database of the same Redis.
             return
-        if kind == peer_protocol.SYNC_REQUEST:
-            self._sync_requested(node, *fields)
-        elif kind == peer_protocol.CHANGES:
-            self._things_changed(*fields)
-        elif node == self._context.node:
-            # Only of a batch the number comes after another field.
-            batch = kind == peer_protocol.BATCH
-            number = fields[int(batch)]
-            self._own_returned(number)
-            if batch:
-                # An earlier batch was lost, or this one came too late, or twice.
-                self._apply_own(number)
-        elif kind == peer_protocol.BATCH:
-            previous, number, sent, *said = fields
-            content = peer_protocol.read_content(self._context.events, *said)
-            if content.writes:
-                self._context.ground.check(content.writes)
-                body = protocol.body(content)
-            else:
-                body = peer_protocol.read_body(payload, column, row, node, previous, number, sent)
-            self._batch(node, previous, number, sent, content, body)
-        elif kind == peer_protocol.FULL_STATE:
-            self._full_state(node, *fields)
+        if isinstance(message, SyncRequest):
+            self._sync_requested(message)
+        elif isinstance(message, Changes):
+            self._things_changed(message)
+        elif message.node == self._context.node:
+            self._own_returned(message.number)
+        elif isinstance(message, FullState):
+            self._full_state(message)
         else:
-            self._sign(node, *fields)
+            self._keepalive(message)
+
+    def _read_batch(self, batch: Batch, payload: bytes) -> None:
+        """Apply a batch, this node's own or another's. Raises Malformed."""
+        column, row, node, previous, number, sent, *said = batch
+        if (column, row) != self.square:
+            raise Malformed("a message for another square")
+        if node in self._context.peers.incompatible:
+            return
+        if node == self._context.node:
+            self._own_returned(number)
+            # An earlier batch was lost, or this one came too late, or twice.
+            self._apply_own(number)
+            return
+        content = peer_batches.read_content(self._context.events, *said)
+        if content.writes:
+            self._context.ground.check(content.writes)
+            body = protocol.body(content)
+        else:
+            body = peer_batches.read_body(payload, column, row, node, previous, number, sent)
+        self._batch(node, previous, number, sent, content, body)
 
     def _batch(
         self,
@@ -401,44 +417,37 @@ class Subscription:
             cursor.last = number
             self.sync.ask(node)
 
-    def _full_state(
-        self,
-        node: int,
-        number: int,
-        sent_there: int,
-        page: int,
-        pages: int,
-        said: list[Any],
-        writes: list[Any],
-    ) -> None:
-        entries = peer_protocol.read_entries(said, self._context.events)
+    def _full_state(self, state: FullState) -> None:
+        node = state.node
+        entries = peer_batches.read_entries(state.entries, self._context.events)
         context, now = self._context, self._context.loop.now()
-        context.ground.check(writes)
-        sent = sent_there + context.peers.offset(node, sent_there)
+        context.ground.check(state.writes)
+        sent = state.sent + context.peers.offset(node, state.sent)
         if self.layers is not None:
-            self.layers.hear(node, writes)
+            self.layers.hear(node, state.writes)
         cursor = self._cursor(node, now)
-        if number < cursor.last:
+        if state.number < cursor.last:
             return
         cursor.last_heard = now
-        cursor.keep_apart(context.hub, self.square, sent_there)
-        everything = cursor.add_page(number, page, pages, entries)
+        cursor.keep_apart(context.hub, self.square, state.sent)
+        everything = cursor.add_page(state.number, state.page, state.pages, entries)
         if everything is None:
             return
         context.report(node, self.replica, everything, now)
         changed, gone = self.replica.replace(node, sent, everything, now)
-        cursor.complete(number, sent_there)
+        cursor.complete(state.number, state.sent)
         self.sync.complete(node)
         if gone:
             self._repair_after_removal(gone, node)
         elif changed:
             self.view.invalidate()
 
-    def _sign(self, node: int, number: int, sent_there: int, inhabited: bool) -> None:
+    def _keepalive(self, keepalive: Keepalive) -> None:
         """Compare the number of a node's last batch or full state here with what has come."""
+        node, number = keepalive.node, keepalive.number
         context, now = self._context, self._context.loop.now()
-        context.peers.offset(node, sent_there)
-        if not inhabited:
+        context.peers.offset(node, keepalive.sent)
+        if not keepalive.inhabited:
             cursor = self.cursors.get(node)
             known = 0 if cursor is None else cursor.last
             if cursor is not None and number >= known:
@@ -458,7 +467,7 @@ class Subscription:
             return
         cursor.last_heard = now
         if number == cursor.number:
-            cursor.complete_until = sent_there
+            cursor.complete_until = keepalive.sent
             return
         if cursor.number or now - self.sync.requested > FULL_STATE_EVERY_MS:
             # Otherwise its answer to this node's first sync request here is still under way.
@@ -481,11 +490,11 @@ class Subscription:
 
     # The things that lie in it.
 
-    def _things_changed(self, store: str, said: list[Any], gone: list[Any]) -> None:
+    def _things_changed(self, changes: Changes) -> None:
         """Apply what a node, this one or another, has published about things."""
-        context = self._context
-        things = peer_protocol.read_things(said, context.things)
-        if store != context.services.store_identity:
+        context, gone = self._context, changes.gone
+        things = peer_batches.read_things(changes.things, context.things)
+        if changes.store != context.services.store_identity:
             context.loop.stats["other_stores"] += 1
             context.peers.warn(OTHER_STORE)
         elif self.things.change(

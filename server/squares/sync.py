@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.peer_protocol import FullState, SyncRequest, pack
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.layers import Layers
 from flatlands.world.grid import Square
@@ -89,7 +89,7 @@ class Sync:
         if peers.heard_until - self.requested >= SQUARE_DEAF_MS and peers.hears and not peers.broken:
             self._resubscribe()
             self.requested = now
-        message = peer_protocol.sync_request(self._square, context.node, self._nonce)
+        message = pack(SyncRequest(*self._square, context.node, self._nonce))
         if not context.bus.publish(self._square, message):
             self.requested = now
         self._later(Sync._send, now + self._wait)
@@ -134,14 +134,14 @@ class Sync:
 
     # What is answered.
 
-    def came(self, node: int, nonce: int) -> bool:
+    def received(self, request: SyncRequest) -> bool:
         """Answer a sync request if it is another node's; return whether it is this node's last one,
         come back for the first time."""
         context = self._context
-        if node != context.node:
+        if request.node != context.node:
             self._publish_full_state()
             return False
-        if nonce != self._nonce or self.live:
+        if request.nonce != self._nonce or self.live:
             return False
         self.live = True
         self.answered = context.loop.now()
@@ -179,10 +179,8 @@ class Sync:
         for page in range(pages):
             some = entries[page * size : (page + 1) * size]
             wrote = writes[page] if page < len(writes) else ()
-            message = peer_protocol.full_state(
-                self._square, context.node, number, now, page, pages, some, wrote
-            )
-            context.bus.publish(self._square, message)
+            message = FullState(*self._square, context.node, number, now, page, pages, some, wrote)
+            context.bus.publish(self._square, pack(message))
         context.outbox.forget(self._square)
         context.loop.stats["full_states"] += 1
 

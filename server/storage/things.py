@@ -12,8 +12,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION, Kind
+from flatlands.server.messages import peer_batches
+from flatlands.server.messages.peer_batches import Kind
+from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION
 from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import clean
 from flatlands.world.grid import Square
@@ -355,7 +356,7 @@ def middle_of(tile: Any) -> tuple[int, int]:
 def declare(kind: type[Thing] | type[Event]) -> Kind:
     """Return a kind of things or events as nodes tell each other of it."""
     always = (THING_ID, THING_VERSION) if issubclass(kind, Thing) else ()
-    return peer_protocol.declare(kind.row, *always, *kind.shown)
+    return peer_batches.declare(kind.row, *always, *kind.shown)
 
 
 def read(kind: type[Thing], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> Thing:

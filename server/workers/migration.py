@@ -21,6 +21,7 @@ from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.cluster.districts import WorkerLoad, read_plan, slot_name
 from flatlands.server.cluster.placement import Placement
 from flatlands.server.messages import protocol
+from flatlands.server.messages.peer_protocol import Handover
 from flatlands.server.net.connection import Connection
 from flatlands.server.net.frames import close_frame
 from flatlands.server.net.socket_passing import Passage
@@ -211,7 +212,8 @@ class Migration(Placement):
         place, lasts = player.track.at(now), ms_left(player.pace_until, now)
         way = aged(player.recorded, player.track, now)
         is_as = player.name, player.seq, *place, player.pace, lasts, player.values, way
-        node.takeovers.handed_over(node.id, player.id, node.id, *is_as, player.look, ())
+        handover = Handover(node.id, player.id, node.id, *is_as, player.look, ())
+        node.takeovers.handed_over(handover)
         if player.id in node.residents.by_id:
             session.connection.abort()
             return

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from flatlands.server.game import play as played
-from flatlands.server.messages import peer_protocol
+from flatlands.server.messages import peer_batches, peer_protocol
 from flatlands.server.messages.table import NUMBER, Field, Row
 from flatlands.server.net import frames
 from flatlands.server.players import movement
@@ -54,10 +54,10 @@ def test_a_stranger_sends_every_kind_of_message_well_formed_ones_too():
     for _ in range(1000):
         for message in (stranger._about_square((0, 0)), stranger._among_nodes()):
             with contextlib.suppress(peer_protocol.Malformed):
-                kinds.add(peer_protocol.read(packed(message))[0])
+                kinds.add(type(peer_protocol.read(packed(message))))
     crowd.store.close()
     # Counts are only sent where a node listens for them.
-    assert kinds == peer_protocol.MESSAGES.keys() - {peer_protocol.COUNTS}
+    assert kinds == {list, *peer_protocol.MESSAGES.values()} - {peer_protocol.Counts}
 
 
 def take_any_length(monkeypatch):
@@ -99,9 +99,9 @@ def stand_anywhere(monkeypatch):
 def believe_any_event(monkeypatch):
     """Anything with the types of an event is believed."""
     kinds = {}
-    for kind, (make, row) in peer_protocol.EVENTS.items():
+    for kind, (make, row) in peer_batches.EVENTS.items():
         fields = tuple(Field(field.name, field.type, -NUMBER) for field in row.fields)
-        kinds[kind] = peer_protocol.Kind(make, Row(row.name, fields))
+        kinds[kind] = peer_batches.Kind(make, Row(row.name, fields))
     monkeypatch.setattr(context, "EVENTS", kinds)
     monkeypatch.setattr(played, "enters", lambda _fields: kinds[ENTER])
 

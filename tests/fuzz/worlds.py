@@ -19,7 +19,7 @@ from flatlands.server.game.actions import text as text_from
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.me import Guest, Me
 from flatlands.server.messages import protocol, texts
-from flatlands.server.messages.peer_protocol import EVENTS
+from flatlands.server.messages.peer_batches import EVENTS
 from flatlands.server.messages.protocol import (
     ACK,
     APPEAR,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flatlands.model import RECORD, WIDE
-from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages import peer_batches, protocol
 from flatlands.server.messages.protocol import FLUSH
 from flatlands.stores.base import StoreError
 from flatlands.testkit import harness
@@ -74,4 +74,4 @@ def node_batch(
     tracks = b"".join(RECORD.pack(*event[1:]) for event in said if event[:1] == [1])
     content = Content(tracks, [event for event in said if event[:1] != [1]])
     body = protocol.body(content)
-    return peer_protocol.batch(square, node, previous, number, sent, body)
+    return peer_batches.batch(square, node, previous, number, sent, body)

@@ -209,7 +209,9 @@ def test_one_node_can_tell_the_whole_world_and_nonsense_is_refused():
             game.broadcast(name, said)
     before = other.loop.stats["malformed"]
     for fields, around in ([1.5], []), ([{}], []), ([], [1, 2]), ([], [0, 0, -1]), ([], [0, "", 1]):
-        message = peer_protocol.broadcast(harness.node.id, "storm", fields, around)
+        message = peer_protocol.pack(
+            peer_protocol.Broadcast(harness.node.id, "storm", fields, around)
+        )
         other.node.receive(Message(harness.node.channels.nodes, message))
     assert other.loop.stats["malformed"] == before + 5
 

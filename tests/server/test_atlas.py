@@ -432,7 +432,7 @@ def test_malformed_counts_are_refused():
     before = shown(watcher)
     wrong = [9, 9, 9], [9, 9, 9, -1], [9, -9, 9, 9], [9, True, 9, 9], [9, 9, 2**25, 9]
     for payload in (
-        peer_protocol.watch(other, True, [0, 0, 0, 1]),
+        peer_protocol.pack(peer_protocol.Watch(other, True, [0, 0, 0, 1])),
         msgpack.packb([51, other, 0, 33, []]),
         *(msgpack.packb([51, other, 0, 0, [0, *dots]]) for dots in wrong),
     ):
@@ -441,7 +441,9 @@ def test_malformed_counts_are_refused():
         harness.settle()
         assert first.loop.stats["malformed"] == malformed + 1
     # A node that nobody knows is not believed.
-    second.broker.publish(channel, peer_protocol.counts(4711, 0, 0, [0, 9, 9, 0, 0]))
+    second.broker.publish(
+        channel, peer_protocol.pack(peer_protocol.Counts(4711, 0, 0, [0, 9, 9, 0, 0]))
+    )
     harness.run(2500)
     assert shown(watcher) == before
 

@@ -167,7 +167,9 @@ def test_nodes_that_play_different_games_do_not_hear_each_other():
     one, other = (Channels("w", 2013, 16, name) for name in ("a", "b"))
     assert one.square((0, 0)) != other.square((0, 0)) and one.ground == other.ground
     now, ring = harness.loop.now(), harness.broker.identity
-    beat = peer_protocol.heartbeat(77, now, ring, one.rules, 0, 1000, 0, 0, 0, 0, [])
+    beat = peer_protocol.pack(
+        peer_protocol.Heartbeat(77, now, ring, one.rules, 0, 1000, 0, 0, 0, 0, [])
+    )
     harness.broker.publish(harness.node.channels.nodes, beat)
     harness.settle()
     assert harness.loop.stats["incompatible"] == 1 and not harness.node.peers.peers

@@ -5,7 +5,7 @@ Failures that random worlds (tests/simulate) found, each as the shortest story t
 
 import pytest
 
-from flatlands.server.messages.peer_protocol import DRAINING, full_state, left
+from flatlands.server.messages.peer_protocol import DRAINING, FullState, Left, pack
 from flatlands.server.players.residents import DIMMED_FOR_MS
 from flatlands.testkit.network import FakeLink
 from flatlands.world.track import UNIT
@@ -118,7 +118,7 @@ def test_a_move_that_waits_is_not_newer_than_the_incarnation_that_replaced_it(tw
     # Its last record has the low byte of its seq, and the next incarnation begins behind that.
     before = host.node.residents.by_id[b.id].seq
     node = harness.node
-    node.bus.broker.publish(node.channels.player(b.id), left(node.id, b.id, before + 2**24))
+    node.bus.broker.publish(node.channels.player(b.id), pack(Left(node.id, b.id, before + 2**24)))
     harness.run(200)
     after = host.node.residents.by_id[b.id].seq
     assert after // 2**24 == before // 2**24 + 2
@@ -132,7 +132,7 @@ def test_a_player_whose_node_began_another_incarnation_and_was_killed_is_seen_at
     harness.run(2000)
     node = harness.node
     before = host.node.residents.by_id[b.id].seq
-    node.bus.broker.publish(node.channels.player(b.id), left(node.id, b.id, before))
+    node.bus.broker.publish(node.channels.player(b.id), pack(Left(node.id, b.id, before)))
     harness.run(200)
     b.walk(0, 0)
     harness.run(200)
@@ -365,7 +365,7 @@ def test_no_screen_gets_an_old_enter_after_the_snapshot_without_that_player(newc
     node.hub.not_before = harness.loop.now() + 200
     other.publish(channel, node_batch((0, 0), 77, 0, 1, harness.clock.time, enters))
     harness.run(50)
-    other.publish(channel, full_state((0, 0), 77, 2, harness.clock.time, 0, 1, enters[1:]))
+    other.publish(channel, pack(FullState(0, 0, 77, 2, harness.clock.time, 0, 1, enters[1:])))
     if newcomer:
         harness.run(0)
         screens.append(harness.place("New", (0, 0)))

@@ -11,7 +11,7 @@ from flatlands.games.mushrooms import Mushrooms
 from flatlands.server.clients.session import ANSWERED_WITHIN
 from flatlands.server.cluster.districts import COLUMNS
 from flatlands.server.game.game import schema
-from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages import peer_batches, peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, VALUES
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.server.squares.outbox import BATCH_LIMIT
@@ -337,10 +337,10 @@ def test_a_page_of_a_full_state_and_a_batch_fit_a_message_whatever_players_have(
     )
     enter = [0, 2**52, *state, 400, most]
     entries = [enter] * ENTRIES_WITH_VALUES
-    message = peer_protocol.full_state((far, far), far, far, far, 9, 99, entries)
+    message = peer_protocol.pack(peer_protocol.FullState(far, far, far, far, far, 9, 99, entries))
     assert len(message) < PAYLOAD_LIMIT
     body = protocol.body(Content(b"", [enter] * BATCH_LIMIT, far))
-    assert len(peer_protocol.batch((far, far), far, far, far + 1, far, body)) < PAYLOAD_LIMIT
+    assert len(peer_batches.batch((far, far), far, far, far + 1, far, body)) < PAYLOAD_LIMIT
 
 
 def test_games_with_other_fields_are_incompatible():

@@ -9,7 +9,7 @@ import pytest
 from flatlands import Thing, number, text
 from flatlands.brokers.base import Message
 from flatlands.brokers.registry import open_broker
-from flatlands.server.messages import peer_protocol
+from flatlands.server.messages import peer_batches, peer_protocol
 from flatlands.server.messages.channels import DEFAULT_WORLD, Channels
 from flatlands.server.node import Node
 from flatlands.server.runtime.loop import Loop
@@ -36,7 +36,9 @@ def spelt(*body):
 
 
 def residents(*entries, page=0):
-    return peer_protocol.full_state((0, 0), 77, 1, 1_700_000_000_000, page, 1, list(entries))
+    return peer_protocol.pack(
+        peer_protocol.FullState(0, 0, 77, 1, 1_700_000_000_000, page, 1, list(entries))
+    )
 
 
 def heartbeat(machine=()):
@@ -49,7 +51,9 @@ def changed(event, at, value):
 
 
 def handover(name="x", x=0, y=0, pace=100, way=(), walk=()):
-    return peer_protocol.handover(77, 5, 77, name, 1, x, y, pace, 0, [], way, 0, walk)
+    return peer_protocol.pack(
+        peer_protocol.Handover(77, 5, 77, name, 1, x, y, pace, 0, [], way, 0, walk)
+    )
 
 
 #: A plan with more nested lines than there can be.
@@ -66,7 +70,7 @@ IN_A_SQUARE = {
     "a kind that is a list": msgpack.packb([[33], 0, 0, 1]),
     "a field too many": msgpack.packb([33, 0, 0, 77, 1, "of another version"]),
     "a heartbeat in a square": heartbeat(),
-    "a watch in a square": peer_protocol.watch(77, True, [0, 0, 0, 1]),
+    "a watch in a square": peer_protocol.pack(peer_protocol.Watch(77, True, [0, 0, 0, 1])),
     "another square": batch(ENTER, square=(5, 5)),
     "no event": batch([]),
     "a bad event behind a good one": batch(ENTER, [2, 5, 2]),
@@ -92,11 +96,11 @@ IN_A_SQUARE = {
 
 AMONG_NEWS = {
     "a keepalive among news": msgpack.packb([44, 0, 0, 77, 1, 1_700_000_000_000, True]),
-    "a sync request among news": peer_protocol.sync_request((0, 0), 77, 1),
-    "counts among news": peer_protocol.counts(77, 0, 0, []),
-    "a half of a part": peer_protocol.watch(77, True, [0, 0]),
-    "a part wider than the world": peer_protocol.watch(77, True, [33, 0, 0, 1]),
-    "a part of no dots": peer_protocol.watch(77, True, [0, 0, 0, 0]),
+    "a sync request among news": peer_protocol.pack(peer_protocol.SyncRequest(0, 0, 77, 1)),
+    "counts among news": peer_protocol.pack(peer_protocol.Counts(77, 0, 0, [])),
+    "a half of a part": peer_protocol.pack(peer_protocol.Watch(77, True, [0, 0])),
+    "a part wider than the world": peer_protocol.pack(peer_protocol.Watch(77, True, [33, 0, 0, 1])),
+    "a part of no dots": peer_protocol.pack(peer_protocol.Watch(77, True, [0, 0, 0, 0])),
     **{
         f"a machine that is {machine}": heartbeat(machine)
         for machine in (
@@ -108,7 +112,7 @@ AMONG_NEWS = {
         )
     },
     **{
-        f"a plan {what}": peer_protocol.plan(77, 1, plan)
+        f"a plan {what}": peer_protocol.pack(peer_protocol.Plan(77, 1, plan))
         for what, plan in {
             "of a number": [1],
             "of no address": ["a"],
@@ -121,7 +125,7 @@ AMONG_NEWS = {
 }
 
 OF_A_PLAYER = {
-    "a player that left with such a seq": peer_protocol.left(77, 5, 2**53 - 1),
+    "a player that left with such a seq": peer_protocol.pack(peer_protocol.Left(77, 5, 2**53 - 1)),
     "players in pairs": msgpack.packb([38, 77, [5, 1]]),
 }
 
@@ -207,8 +211,8 @@ class Board(Thing):
 
 
 ROWS = [
-    *peer_protocol.MESSAGES.values(),
-    *[kind.row for kind in peer_protocol.EVENTS.values()],
+    *peer_protocol.ROWS.values(),
+    *[kind.row for kind in peer_batches.EVENTS.values()],
     declare(Board).row,
     declare(Wave).row,
 ]

@@ -152,12 +152,19 @@ def heard(harness, message, channel=None):
 def heartbeat(harness, state=0, sent=None, every=HEARTBEAT_EVERY, node=NODE):
     sent = harness.loop.now() if sent is None else sent
     ring, ground = harness.broker.identity, harness.node.channels.rules
-    message = peer_protocol.heartbeat(node, sent, ring, ground, state, every, 0, *NodeLoad())
+    message = peer_protocol.pack(
+        peer_protocol.Heartbeat(node, sent, ring, ground, state, every, 0, *NodeLoad())
+    )
     heard(harness, message, harness.node.channels.nodes)
 
 
 def keepalive(harness, number, inhabited=True):
-    heard(harness, peer_protocol.keepalive(SQUARE, NODE, number, harness.loop.now(), inhabited))
+    heard(
+        harness,
+        peer_protocol.pack(
+            peer_protocol.Keepalive(*SQUARE, NODE, number, harness.loop.now(), inhabited)
+        ),
+    )
 
 
 def batch(harness, events, previous, number, sent=None):
@@ -167,7 +174,9 @@ def batch(harness, events, previous, number, sent=None):
 
 def residents(harness, number, entries, page=0, pages=1, sent=None, square=SQUARE, node=NODE):
     sent = harness.loop.now() if sent is None else sent
-    message = peer_protocol.full_state(square, node, number, sent, page, pages, entries)
+    message = peer_protocol.pack(
+        peer_protocol.FullState(*square, node, number, sent, page, pages, entries)
+    )
     heard(harness, message, harness.node.channels.square(square))
 
 
@@ -429,11 +438,11 @@ def test_a_node_whose_last_player_is_gone_says_so_several_times(watched, how):
         watcher.connection.lose(1000)
         harness.settle()
     else:
-        harness.node.takeovers.asked(NODE, watcher.id)
+        harness.node.takeovers.asked(peer_protocol.Takeover(NODE, watcher.id))
     began = harness.clock.time
     harness.run(1000)
     # A node that asks meanwhile is answered at once.
-    heard(harness, peer_protocol.sync_request(SQUARE, NODE, 5))
+    heard(harness, peer_protocol.pack(peer_protocol.SyncRequest(*SQUARE, NODE, 5)))
     [(moment, last, inhabited)] = keepalives(said)
     assert moment == harness.clock.time and not inhabited
     assert not times(said, peer_protocol.FULL_STATE)
@@ -452,7 +461,7 @@ def test_a_node_whose_last_player_is_gone_says_so_several_times(watched, how):
     assert told[-1][0] - began <= sum(KEEPALIVE_WAITS)
     assert SQUARE not in harness.node.outbox.keepalives
     said.clear()
-    heard(harness, peer_protocol.sync_request(SQUARE, NODE, 6))
+    heard(harness, peer_protocol.pack(peer_protocol.SyncRequest(*SQUARE, NODE, 6)))
     assert said == []
 
 
@@ -485,7 +494,7 @@ def test_however_many_ask_residents_are_told_once_in_two_tenths_of_a_second(watc
     harness, watcher = watched
     said = published(harness.hosts[0])
     for nonce in range(100):
-        heard(harness, peer_protocol.sync_request(SQUARE, NODE, nonce))
+        heard(harness, peer_protocol.pack(peer_protocol.SyncRequest(*SQUARE, NODE, nonce)))
         harness.run(10)
     told = times(said, peer_protocol.FULL_STATE)
     assert told[0] == said[0][0], "the first who asks is answered at once"
@@ -569,9 +578,9 @@ def test_a_handover_to_another_node_answers_no_question_of_this_one():
     token, place = b.model.token, b.at()
     harness.kill(harness.hosts[1])
     again = harness.client(harness.hosts[0]).hello("B", token=token)
-    player = "Somebody else", 2**40, 99 * UNIT, 99 * UNIT, 100, 0, [], []
+    player = "Somebody else", 2**40, 99 * UNIT, 99 * UNIT, 100, 0, [], [], 0, []
     channel = harness.node.channels.node(harness.node.id)
-    heard(harness, peer_protocol.handover(NODE, b.id, 5, *player), channel)
+    heard(harness, peer_protocol.pack(peer_protocol.Handover(NODE, b.id, 5, *player)), channel)
     assert again.model.welcome == []
     harness.run(1000)
     assert again.at() == place and again.model.players[b.id].name == "B"

@@ -9,8 +9,9 @@ import msgpack
 import pytest
 
 from flatlands import model, wire
-from flatlands.server.clients import screen, session, sessions, tokens
-from flatlands.server.messages import peer_protocol, protocol, texts
+from flatlands.server import app
+from flatlands.server.clients import screen, session, tokens
+from flatlands.server.messages import peer_batches, peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import CLIENT_MESSAGES
 from flatlands.server.net import frames
 from flatlands.server.players import movement, residents
@@ -81,7 +82,7 @@ def test_the_table_of_what_the_server_sends():
 
 def test_the_table_of_events():
     rows = {
-        number: ", ".join(kind.make._fields[1:]) for number, kind in peer_protocol.EVENTS.items()
+        number: ", ".join(kind.make._fields[1:]) for number, kind in peer_batches.EVENTS.items()
     }
     assert {int(cells[0]): cells[2] for cells in table(4)} == rows
 
@@ -138,7 +139,7 @@ def test_the_example_of_what_comes_back():
 def test_the_table_of_what_nodes_tell_each_other():
     text = (ROOT / "docs" / "nodes.md").read_text()
     found = re.findall(r"^\| (\d+) ([a-z ]+) \| [^|]+ \| ([^(|]+?) (?:\([^|]*)?\|$", text, re.M)
-    rows = {kind: (row.name, names(row)) for kind, row in peer_protocol.MESSAGES.items()}
+    rows = {kind: (row.name, names(row)) for kind, row in peer_protocol.ROWS.items()}
     assert {int(kind): (name, fields) for kind, name, fields in found} == rows
     for kind, (name, _) in rows.items():
         assert getattr(peer_protocol, name.upper().replace(" ", "_")) == kind
@@ -150,7 +151,7 @@ def test_kinds_that_earlier_versions_used_stay_unused():
     [between] = re.findall(r"used the kinds? ([\d, and]+), which stay", nodes)
     for some, used in (
         (to_clients, {int(kind) for kind, *_ in table(3)}),
-        (between, peer_protocol.MESSAGES.keys()),
+        (between, peer_protocol.ROWS.keys()),
     ):
         unused = set(map(int, re.findall(r"\d+", some)))
         assert unused and not unused & used

@@ -36,7 +36,9 @@ def warned(caplog, sentence=""):
 def forge(host, node, ground):
     """Publish somebody's heartbeat."""
     now, ring = host.loop.now(), host.broker.identity
-    beat = peer_protocol.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *NodeLoad())
+    beat = peer_protocol.pack(
+        peer_protocol.Heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *NodeLoad())
+    )
     host.broker.publish(host.node.channels.nodes, beat)
 
 
@@ -221,7 +223,7 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
     one.place("A", (0, 0))
     square = host.node.channels.square((0, 0))
     for node in range(NODES_LIMIT + 100):
-        page = peer_protocol.full_state((0, 0), node, 1, host.loop.now(), 0, 2, [])
+        page = peer_protocol.pack(peer_protocol.FullState(0, 0, node, 1, host.loop.now(), 0, 2, []))
         host.broker.publish(square, page)
     one.run(100)
     heard = host.node.replicas.squares[0, 0]

@@ -15,7 +15,7 @@ from flatlands.server.cluster.router import (
     RESTS_MS,
 )
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.peer_protocol import DRAINING
+from flatlands.server.messages.peer_protocol import DRAINING, Plan
 from flatlands.server.node import Node
 from flatlands.server.players.takeovers import RELEASED_FOR_MS
 from flatlands.server.squares.peers import NodeLoad
@@ -210,16 +210,16 @@ def test_a_plan_that_nobody_repeats_moves_nobody():
     assert asked(client) == []
     # Then any plan is believed, even one of an earlier term.
     router = machines.hosts[0].node.router
-    router.told(7, 0, [B])
+    router.received_plan(Plan(7, 0, [B]))
     assert router.plan == B
 
 
 def test_when_two_nodes_make_a_plan_all_believe_the_same_one():
     machines = world(A, B)
     router = machines.hosts[0].node.router
-    router.told(7, router._lease.term + 5, [B])
-    router.told(8, router._lease.term + 5, [A])
-    router.told(7, router._lease.term + 5, [B])
+    router.received_plan(Plan(7, router._lease.term + 5, [B]))
+    router.received_plan(Plan(8, router._lease.term + 5, [A]))
+    router.received_plan(Plan(7, router._lease.term + 5, [B]))
     machines.run(1000)
     assert router.plan == A
 
@@ -385,7 +385,7 @@ def test_two_machines_that_disagree_send_nobody_to_and_fro():
     machines = world(A, B)
     for host, plan in zip(machines.hosts, (B, A), strict=True):
         router = host.node.router
-        router.told = lambda *_: None
+        router.received_plan = lambda _plan: None
         router.plan = plan
     moves, client = 0, stand(machines, "W", EAST)
     begun = machines.clock.time
@@ -544,7 +544,9 @@ def test_a_walk_that_nobody_has_asked_for_is_not_believed(machines):
     before = west.node.residents.by_id[client.id].track
     walk = [west.loop.now(), 0, 0, 99, 0, west.loop.now(), 1000, 1, 1, 0]
     state = 100, 0, [], [], 0, walk
-    forged = peer_protocol.handover(77, client.id, west.node.id, "x", 1, 0, 0, *state)
+    forged = peer_protocol.pack(
+        peer_protocol.Handover(77, client.id, west.node.id, "x", 1, 0, 0, *state)
+    )
     machines.hosts[1].broker.publish(west.node.channels.node(west.node.id), forged)
     machines.run(500)
     assert west.node.residents.by_id[client.id].track == before

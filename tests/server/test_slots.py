@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from flatlands.brokers.base import Message
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.peer_protocol import EVERY_MOST
+from flatlands.server.messages.peer_protocol import EVERY_MOST, Heartbeat
 from flatlands.server.squares.outbox import Slots
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, NodeLoad
 from flatlands.testkit.comparison import true_records
@@ -144,7 +144,7 @@ def test_records_are_neither_read_nor_passed_on_long_after_something_was_missed(
     [[_, _, source, _, tracks, others]] = flush[3]
     assert (source, tracks, others) == (1, b"", [[4, 5, "hello"]])
     # A full state makes the slots known again.
-    message = peer_protocol.full_state(SQUARE, 77, 5, sent, 0, 1, [entry(5, 3)])
+    message = peer_protocol.pack(peer_protocol.FullState(*SQUARE, 77, 5, sent, 0, 1, [entry(5, 3)]))
     harness.node.receive(Message(harness.node.channels.square(SQUARE), message))
     assert tell(5, 6, 3 * SLOT_RESTS, record(4, 300)) == {5: 8492}
     # Batches older than the last one are ignored, as are batches that come twice.
@@ -168,7 +168,7 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     peers, now = harness.node.peers, harness.loop.now()
     ring, ground = harness.broker.identity, harness.node.channels.rules
     for node in (77, 78):
-        peers.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *NodeLoad())
+        peers.heartbeat(Heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *NodeLoad()))
     assert [peers.source(node) for node in (harness.node.id, 77, 78)] == [0, 1, 2]
     harness.run(5000)
     assert not peers.peers and peers.source(77) == 1

@@ -7,7 +7,7 @@ import pytest
 from flatlands.games.flatlands import search
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.search import READING_MS, Texts
-from flatlands.server.messages.peer_protocol import SEEK
+from flatlands.server.messages.peer_protocol import Seek
 from flatlands.server.players import names
 from flatlands.server.players.moderation import BY_OWNER, MARK_CHARS, MUTE
 from flatlands.server.players.names import NAME_ANSWER_MS, NAME_ASKS, NAME_LOOKS, folded, matches
@@ -171,7 +171,7 @@ def test_a_silent_node_holds_nobody_up(two):
     come(two, "Roma", (30, 0))
     two.run(500)
     two.hosts[1].node.names.asked = lambda *_: None
-    two.hosts[1].node._news[SEEK] = lambda *_: None
+    two.hosts[1].node._handlers[Seek] = lambda *_: None
     assert sought(ada, "ro")[0] == ["Roma"]
 
 
@@ -180,7 +180,7 @@ def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     names, other, found = two.node.names, two.hosts[1].node, []
     looks = []
     answer = other.names.asked
-    other._news[SEEK] = lambda *fields: (looks.append(fields), answer(*fields))
+    other._handlers[Seek] = lambda question: (looks.append(question), answer(question))
     for _ in range(50):
         names.find("ro", 0, 0, found.append)
     two.run(NAME_ANSWER_MS + 100)
@@ -195,7 +195,7 @@ def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     told = []
     other.names._look = lambda question: told.append(question) or []
     for nonce in range(200):
-        other.names.asked(two.node.id, nonce, "ro", 0, 0)
+        other.names.asked(Seek(two.node.id, nonce, "ro", 0, 0))
     assert len(told) <= NAME_LOOKS.burst
 
 

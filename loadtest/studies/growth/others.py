@@ -135,7 +135,9 @@ class Other:
         for page, some in enumerate(pages):
             self._all.broker.publish(
                 self._all.channels.square(square),
-                peer_protocol.full_state(square, self._id, number, now, page, len(pages), some),
+                peer_protocol.pack(
+                    peer_protocol.FullState(*square, self._id, number, now, page, len(pages), some)
+                ),
             )
 
 

@@ -395,6 +395,7 @@ class Peers:
             peer.last_heard, peer.state, peer.every = now, beat.state, beat.every
             peer.last_message = now
             peer.load = NodeLoad(beat.memory, beat.connections, beat.heard, beat.machine)
+            peer.stored = beat.stored
             peer.sample(now, beat.sent)
 
     def echo(self, echo: Echo) -> None:

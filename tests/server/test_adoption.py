@@ -65,6 +65,14 @@ def test_a_write_that_a_living_node_could_not_keep_is_kept_when_it_dies(monkeypa
     assert in_store(harness, QUEUE) == {(3, 4): 7} and not held
 
 
+def test_a_write_is_held_until_its_writer_says_that_the_store_has_it():
+    harness, a, b = world(play=Floor)
+    a.host.node.game.floor[3, 4] = 7
+    harness.run(30_000)
+    assert in_store(harness, QUEUE) == {(3, 4): 7} and seen(b, (3, 4)) == 7
+    assert not b.host.node.replicas.ground._held
+
+
 def test_a_node_that_stood_still_when_another_one_died_keeps_what_it_had_heard():
     harness, a, b = world(play=Floor)
     a.host.node.game.floor[3, 4] = 7

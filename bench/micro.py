@@ -158,7 +158,7 @@ class Bench:
         what the node does meanwhile for players that stand still."""
         node, store, span = self.node, self.node.store_client.store, self.node.grid.span
         assert store is not None
-        touches, kinds = node.movement.touches, node.replicas.things
+        touches, kinds = node.movement.touches, node.square_context.things
         [kind] = [number for number, shown in kinds.items() if shown.make is Gem.row]
         assert touches is not None
         queue, items, gems = f"{THINGS_QUEUE} flatlands {node.channels.ground}", [], []

@@ -56,10 +56,11 @@ class Server:
             game=game,
             plays=game.plays,
             address=settings.address,
+            flush_every=settings.flush_every,
         )
-        self.node.hub.least = settings.flush_every
-
-        # Its clients.
+        self.sessions: set[Session] = set()
+        self._greeting: set[Session] = set()
+        self._tokens = Tokens(settings.secret, f"{settings.seed} {settings.world}")
         descriptors = raise_descriptor_limit()
         capacity = _capacity(settings.max_players, descriptors)
         tokens = Tokens(settings.secret, f"{settings.seed} {settings.world}")
@@ -211,6 +212,242 @@ class Server:
         self.status.reports.close()
         self.node.bus.broker.close()
         self.node.store_client.close()
+
+    def accept(self, connection: Connection, _environ: dict[str, Any]) -> None:
+        """Begin a session on a connection whose handshake is done."""
+        self.stats["connections"] += 1
+        self.begin(connection)
+        if self._draining or self._drained:
+            # Its handshake had begun before the server was shut.
+            connection.close(protocol.RESTART, STOPPING)
+
+    def begin(self, connection: Connection) -> Session:
+        """Begin a session on a connection, which may have had one at another worker."""
+        session = Session(connection, self.node, self._admission, self._tokens, self.limits, KINDS)
+        self.sessions.add(session)
+        self._greeting.add(session)
+        guest = connection.guest
+        assert guest is not None
+
+        def evict() -> bool:
+            return session.resident is None and connection.abort()
+
+        guest.close = evict
+
+        def closing(code: int, _reason: str) -> None:
+            session.closed(code)
+            self._log_end(session, code)
+
+        def closed(code: int, reason: str) -> None:
+            self.forget(session)
+            # A client may send any code, and not every code gets a counter.
+            self.stats[f"closed_{code if code in protocol.CLOSE_CODES else 'other'}"] += 1
+            closing(code, reason)
+
+        connection.on_closing = closing
+        connection.on_close = closed
+        return session
+
+    def forget(self, session: Session) -> None:
+        """Forget a session that has ended, or goes on at another worker."""
+        self.sessions.discard(session)
+        self._greeting.discard(session)
+
+    def _log_end(self, session: Session, code: int) -> None:
+        """Log, once, that a player has left, or that a client was refused before it joined."""
+        if session.player is None and session.error is None:
+            return
+        how = _HOW.get(code, "lost")
+        if session.error is not None:
+            how = "kicked" if session.error == "kicked" else "refused"
+        elif code == protocol.RESTART and (self._draining or self._drained):
+            how = "sent away"
+        logs.log_line(
+            "refused" if session.player is None else "leave",
+            player=session.player,
+            how=how,
+            error=session.error,
+            code=code,
+            address=session.address,
+            node=self.node.id,
+        )
+        session.player = session.error = None
+
+    def _watch(self) -> None:
+        """Once a second, measure how late the loop is, and close connections without a hello."""
+        for second in count(1):
+            if second % 60 == 0:
+                for one in self.node.loop.times.values():
+                    one.turn()
+            if self._is_drained():
+                self._drain()
+            self._burden.look()
+            self.node.peers.set_load(self._load())
+            gevent.sleep(1)
+            logs.log_left_out()
+            self.node.loop.beat()
+            self.stats["late_ms"] += self.node.loop.lag
+            # What clients sent while this process stood still is read only later.
+            now = self.node.loop.now() - self.node.loop.late()
+            for session in list(self._greeting):
+                if session.resident is not None:
+                    self._greeting.discard(session)
+                    if session.connection.guest is not None:
+                        session.connection.guest.stay()
+                elif session.owes_hello and now - session.opened >= HELLO_WITHIN:
+                    # With this code the page tries again, since it may itself have stood still.
+                    session.refuse(Refused("hello", "no hello came in time", protocol.FULL))
+                    self._greeting.discard(session)
+
+    def _go_round(self) -> None:
+        while True:
+            sessions = list(self.sessions)
+            at_once = len(sessions) // ROUND_TURNS + 1
+            # An idle server sleeps for the whole round.
+            pause = ROUND / max(-(-len(sessions) // at_once), 1)
+            in_turns(sessions, at_once, pause, self._check_session)
+            gevent.sleep(pause)
+
+    def _check_session(self, session: Session) -> None:
+        if session not in self.sessions:
+            return
+        late = self.node.loop.late()
+        now, heard_now = self.node.loop.now() - late, time.monotonic() - late / 1000
+        connection = session.connection
+        silent = heard_now - connection.last_heard
+        stuck = session.lags_since is not None and now - session.lags_since > STUCK_AFTER
+        # On a busy node a round takes longer: no client is given up that was not pinged.
+        unanswered = session.pinged == connection.last_heard
+        if (silent > DEAD_AFTER and unanswered) or stuck:
+            self.stats["given_up"] += 1
+            connection.abort()
+        elif silent > PING_AFTER:
+            session.pinged = connection.last_heard
+            connection.ping()
+        if session.resident is not None:
+            session.renew_token()
+            if self.migration is not None:
+                self.migration.relocate(session.resident)
+            self.node.router.relocate(session.resident)
+
+    def health(self) -> dict[str, Any]:
+        """Return what /healthz shows."""
+        return {"status": "ok", "uptime": round(time.monotonic() - self._started, 1)}
+
+    def readiness(self) -> list[str]:
+        """Return the reasons why no more players should be sent here; none if it is ready."""
+        reasons = []
+        if self._draining:
+            reasons.append("this server is stopping")
+        elif self._drained:
+            reasons.append(DRAINED)
+        if self.node.loop.lag > LAG_LIMIT:
+            reasons.append("the event loop is late")
+        if self._admission.full:
+            reasons.append("this node is full")
+        return reasons + self.node.peers.why_not_ready()
+
+    def warnings(self) -> list[str]:
+        """Return what is wrong even though players may come."""
+        full = [layer.name for layer in self.node.play.layers if layer.tiles >= layer.declared.most]
+        return [
+            *self.node.peers.warnings(),
+            *filter(None, [self.node.store_client.trouble]),
+            *[f"the cells {name} are full: nothing more can be written there" for name in full],
+        ]
+
+    def _load(self) -> NodeLoad:
+        """Return the load of this process, for its heartbeats."""
+        burden, router = self._burden, self.node.router
+        machine = router.machine(burden.busy, burden.line(router.belongs))
+        squares = len(self.node.replicas.squares)
+        return NodeLoad(metrics.memory(), len(self.sessions), squares, machine)
+
+    def _report(self) -> metrics.Report:
+        """Return this worker's gauges and counters."""
+        links = self.node.bus.broker.links()
+        uptime = time.monotonic() - self._started
+        gauges: dict[str, float] = {
+            "connections": len(self.sessions),
+            "residents": len(self.node.residents.by_id),
+            "squares": len(self.node.replicas.squares),
+            "deaf": len(self.node.peers.deaf),
+            "nodes": len(self.node.peers.peers) + 1,
+            "ready": not self.readiness(),
+            "herd": sum(id < OTHERS_FROM for id in self.node.residents.by_id),
+            "orders": len(self.node.orders),
+            "maps": len(self.node.views),
+            "strangers": len(self.limits.strangers),
+            "store": self.node.store_client.trouble is None,
+            "store_waiting": self.node.store_client.waiting,
+            "tiles": sum(layer.tiles for layer in self.node.play.layers),
+            "flush_interval_ms": round(self.node.hub.interval, 1),
+            "lag_ms": self.node.loop.lag,
+            # The age of a link that was never proven is infinite, which JSON cannot express.
+            "broker_age_s": round(max((min(link.seconds, uptime) for link in links), default=0), 1),
+            "uptime_s": round(uptime, 1),
+            **metrics.of_process(),
+            "watchers": self.node.loop.watchers(),
+        }
+        counted = {**self.stats, "cpu_ms": round(time.process_time() * 1000)}
+        broker = asdict(self.node.bus.broker.counters)
+        times = {name: one.counts.copy() for name, one in self.node.loop.times.items()}
+        lately = {name: one.lately() for name, one in self.node.loop.times.items()}
+        now, about = time.monotonic(), self.about()
+        return metrics.Report(now, gauges, counted, broker, about, times, lately)
+
+    def about(self) -> dict[str, str | int]:
+        """Return what is served, and by whom."""
+        return {
+            "version": __version__,
+            "commit": self.settings.commit,
+            "game": kept_as(type(self.node.game)),
+            "node": self.node.id,
+            "worker": self.settings.worker or 1,
+            **({"address": self.settings.address} if self.settings.address else {}),
+        }
+
+    def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
+        """Return what /stats shows: the gauges and counters of all workers together."""
+        living, report = self._reports.total(sleep)
+        return {
+            **self.about(),
+            "workers": len(living),
+            "compiled": "yes" if compiled.used() else "no",
+            **report.gauges,
+            "each": [{**one.about, **one.gauges} for one in living],
+            "times": {name: told(counts) for name, counts in report.lately.items()},
+            "broker": report.broker,
+            "counted": dict(sorted(report.counted.items())),
+        }
+
+    def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
+        """Return what /metrics shows: the same numbers for Prometheus."""
+        return exposition(*self._reports.total(sleep))
+
+
+def _claim_drain(store: Store) -> list[Claimed]:
+    """Claim the item of DRAIN_QUEUE; return it, or nothing if another server has it."""
+    store.put(DRAIN_QUEUE, [Item("server", 0, "", b"")])
+    return store.claim(DRAIN_QUEUE, 1, DRAIN_LEASE)
+
+
+def _wait(done: Callable[[], bool], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not done() and time.monotonic() < until:
+        gevent.sleep(0.02)
+
+
+def _at_once(some: list[Any]) -> int:
+    """Return how many of these clients are sent away at once."""
+    return max(DRAIN_AT_ONCE, len(some) // DRAIN_TURNS)
+
+
+def _send_away(session: Session) -> None:
+    """Close a client's connection, after sending it a token with its place."""
+    if session.resident is not None:
+        session.renew_token()
+    session.connection.close(protocol.RESTART, STOPPING)
 
 
 def _capacity(players: int, descriptors: int) -> int:

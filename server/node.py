@@ -33,6 +33,8 @@ from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.runtime.loop import Loop
+from flatlands.server.squares.context import SquareContext
+from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
@@ -54,7 +56,8 @@ class Node:
     and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).
     `world` is the world's name. `store` keeps what lasts; without one nothing does. `game` makes
     what is played, and `plays` is as in Channels. `spawn` begins a greenlet. `address` is that of
-    its machine, "" if it has none.
+    its machine, "" if it has none. `flush_every` is as in Hub (`least`), and `crowd_from` as in
+    SquareContext.
     """
 
     def __init__(  # noqa: PLR0913
@@ -72,6 +75,8 @@ class Node:
         plays: str = "",
         spawn: Callable[..., object] = gevent.spawn,
         address: str = "",
+        flush_every: int = 0,
+        crowd_from: int = CROWD_FROM,
     ) -> None:
         self.id = id = random.getrandbits(32)
         self.grid = grid
@@ -83,64 +88,63 @@ class Node:
 
         # What lasts.
         self.spawn = spawn
-        self.store_client = StoreClient(store, loop, spawn, lambda: self.reader.read_all())
+        self.store_client = StoreClient(store, loop, spawn)
 
         # Screens, squares and other nodes.
-        self.hub = Hub(loop)
-        heard: dict[Square, Subscription] = {}
-        self.outbox = Outbox(bus, grid.span, self.hub, heard)
-        self.peers = Peers(bus, lambda *gone: self.replicas.drop(*gone), self._tell_link)
-        self.replicas = Replicas(
-            bus,
-            grid,
-            heard,
-            self.hub,
-            self.outbox,
-            self.peers,
-            self,
+        self.hub = Hub(loop, flush_every)
+        squares: dict[Square, Subscription] = {}
+        self.outbox = Outbox(bus, grid.span, self.hub, squares)
+        self.peers = peers = Peers(bus)
+        self.square_context = SquareContext(
+            bus, grid.span, self.hub, self.outbox, peers, self, crowd_from
         )
+        self.replicas = Replicas(self.square_context, grid, squares)
 
         # Players.
         spots = Spots(grid, terrain, spread, ring)
         self.movement = Movement(grid, terrain, spots, loop, self.hub, self.outbox, self.replicas)
-        self.residents = Residents(
-            bus, grid, spots, self.outbox, self.movement, lambda resident: self.play.left(resident)
-        )
-        self.takeovers = Takeovers(
-            bus, self.residents, self.peers, lambda *who: self.router.was_sent(*who)
-        )
+        self.residents = Residents(bus, grid, spots, self.outbox, self.movement)
+        self.router = Router(address, bus, self.residents, peers, self.store_client)
+        self.takeovers = Takeovers(bus, self.residents, peers, self.router.was_sent)
         self.invitations = Invitations(
-            bus, self.residents, self.peers, spots, self.movement, self.replicas
+            bus, self.residents, peers, spots, self.movement, self.replicas
         )
-        self.moderation = Moderation(
-            self.store_client, loop, self.residents, lambda id: self.play.silenced(id)
-        )
-
-        self.router = Router(address, bus, self.residents, self.peers, self.store_client)
-        self.names = NameSearch(bus, grid, self.residents, self.peers, self.moderation)
-
-        # The map of everybody.
-        self.census = Census(bus, self.outbox, lambda: self.play.game.wild_from)
-        self.counts = Counts(bus, lambda node: node == id or node in self.peers.peers)
-        self.views = Views(
-            self.counts,
-            bus,
-            lambda: (id, *self.peers.peers),
-            (terrain.seed, grid.side),
-            lambda: self.play.game.walked(),
-        )
-
-        self.replicas.news = self.takeovers
+        self.orders = Moderation(self.store_client, loop, self.residents)
+        self.names = NameSearch(bus, grid, self.residents, peers, self.orders)
 
         # What is played, and the things that it has in squares.
         self.play = Play(self, game)
-        self.game = self.play.game
-        name, ground = kept_as(type(self.game)), self.channels.ground
-        self.split_brain = SplitBrainDetector(id, name, ground, self.store_client, loop, self.peers)
-        layers = cast("list[CellLayer]", self.replicas.ground.layers)
-        fetch = self.play.upkeep.fetch
-        self.reader = Reader(self.store_client, self.replicas, loop, fetch, layers)
-        self.replicas.read = self.reader.read
+        self.game = played = self.play.game
+        name, ground = kept_as(type(played)), self.channels.ground
+        self.split_brain = SplitBrainDetector(id, name, ground, self.store_client, loop, peers)
+        layers = self.square_context.ground
+        self.reader = Reader(
+            self.store_client,
+            self.replicas,
+            loop,
+            self.play.upkeep.fetch,
+            cast("list[CellLayer]", layers.layers),
+            layers.tiles,
+        )
+
+        # The map of everybody.
+        self.census = Census(bus, self.outbox, lambda: played.wild_from)
+        self.counts = Counts(bus, lambda node: node == id or node in peers.peers)
+        self.views = Views(
+            self.counts,
+            bus,
+            lambda: (id, *peers.peers),
+            (terrain.seed, grid.side),
+            lambda: played.walked(),
+        )
+
+        # What is told of what happens in a part that was made before it.
+        self.store_client.set_recovered_listener(self.reader.read_all)
+        self.square_context.set_player_listener(self.takeovers)
+        self.square_context.set_reader(self.reader.read)
+        peers.set_listeners(gone=self.replicas.drop, link_changed=self._tell_link)
+        self.residents.set_left_listener(self.play.left)
+        self.orders.set_silenced_listener(self.play.silenced)
 
         #: Message between nodes -> the method that gets it.
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
@@ -177,10 +181,9 @@ class Node:
             self.replicas.reset(item)
             return
         try:
-            if self.replicas.receive(item.channel, item.payload):
-                return
-            if item.channel in self.counts.channels:
-                self.counts.receive(item.channel, item.payload)
+            receiver = self.bus.receivers.get(item.channel)
+            if receiver is not None:
+                receiver(item.payload)
             else:
                 self._receive_news(item)
         except Malformed as error:
@@ -221,6 +224,11 @@ class Node:
     def _watch(self, watch: Watch) -> None:
         self.census.asked(watch.new, watch.parts)
         self.counts.asked(watch.parts)
+
+    def set_terrain(self, terrain: Any) -> None:
+        """Play on another ground from now on."""
+        self.terrain = terrain
+        self.movement.set_terrain(terrain)
 
     @property
     def store_identity(self) -> str:

@@ -50,9 +50,9 @@ class Host:
             game=game,
             spawn=lambda call, *arguments: self.spawn(call, *arguments),
             address=address,
+            crowd_from=crowd_from,
         )
-        self.node.peers.load = NodeLoad(machine=self.node.router.machine(0.0, None))
-        self.node.replicas.crowd_from = crowd_from
+        self.node.peers.set_load(NodeLoad(machine=self.node.router.machine(0.0, None)))
         if not paced:
             self.node.hub.pace = lambda _screens: 0
         self.node.peers.start()

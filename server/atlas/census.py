@@ -61,7 +61,7 @@ class Census:
         now = self._loop.now()
         if not self._leases:
             # A node that asks for one part after the other makes this one count no more often.
-            self._outbox.delivered = {}
+            self._outbox.take_delivered(keep_counting=True)
             self._look()
             self._counting.set(now + CENSUS_EVERY_MS)
         for at in range(0, len(flat), len(MapPart._fields)):
@@ -76,8 +76,7 @@ class Census:
         now = self._loop.now()
         self._leases = {part: until for part, until in self._leases.items() if until > now}
         self._told = {part: it for part, it in self._told.items() if part in self._leases}
-        delivered = self._outbox.delivered or {}
-        self._outbox.delivered = {} if self._leases else None
+        delivered = self._outbox.take_delivered(keep_counting=bool(self._leases))
         self._look()
         for part in self._leases:
             self._tell(part, delivered)

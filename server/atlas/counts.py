@@ -4,6 +4,7 @@ It asks all nodes for these parts as long as they are needed. It learns numbers,
 """
 
 from collections.abc import Callable, Iterator, Mapping, Set
+from functools import partial
 from typing import Final, NamedTuple
 
 from flatlands.server.atlas.dots import SHIFTS, WORLD_DOTS, WORLD_TOTALS, MapPart, Place
@@ -86,14 +87,14 @@ class Counts:
             if known is not None and known.told:
                 known.asked = self._loop.now()
 
-    def receive(self, channel: str, payload: bytes) -> None:
+    def _receive(self, part: MapPart, payload: bytes) -> None:
         """Take what a node tells of a part, on the part's channel. Raises Malformed."""
         counts = peer_protocol.read(payload)
         if not isinstance(counts, peer_protocol.Counts):
             raise Malformed("what does not belong to a part of the map")
         node, page, grain, flat = counts
         if self._believes(node):
-            told = self._known[self.channels[channel]].told
+            told = self._known[part].told
             if page and node in told:
                 flat = told[node].flat + flat
             told[node] = NodeDots(self._loop.now(), grain, flat)
@@ -107,10 +108,14 @@ class Counts:
         new = parts - self._known.keys()
         for part in unwanted:
             del self._known[part]
-            del self.channels[self._channels.part(part)]
+            channel = self._channels.part(part)
+            del self.channels[channel]
+            self._bus.drop_receiver(channel)
         for part in new:
             self._known[part] = TrackedPart(now)
-            self.channels[self._channels.part(part)] = part
+            channel = self._channels.part(part)
+            self.channels[channel] = part
+            self._bus.set_receiver(channel, partial(self._receive, part))
         if unwanted:
             self._bus.unsubscribe(*map(self._channels.part, unwanted))
         if new:

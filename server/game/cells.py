@@ -274,8 +274,7 @@ class CellLayer:
         queue = f"{TILES_QUEUE} {name} {node.channels.ground}"
         owners = self.declared.per_owner is not None
         self.rows = Rows(queue, self.rule, declared.forget, owners=owners)
-        self.number = len(node.replicas.ground.layers)
-        node.replicas.ground.layers.append(self)
+        self.number = node.square_context.ground.add(self)
         #: What this node has written since its writes were last put into the store.
         self._written: dict[Square, dict[int, Write]] = {}
         #: The squares that this node receives because it has written there -> what it wrote.
@@ -448,7 +447,7 @@ class CellLayer:
         if self.store is None:
             return 0
         now: int = self.loop.now()
-        certain, lost = self._replicas.missed
+        certain, lost = self._node.square_context.missed
         if now >= lost + SETTLED_MS:
             certain = now
         # Since then the others may have heard nothing of this node, or the store got nothing.

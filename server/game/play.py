@@ -25,9 +25,9 @@ from flatlands.server.game.game import (
 from flatlands.server.game.hooks import Hook, Lines
 from flatlands.server.game.me import Guest
 from flatlands.server.messages.peer_batches import Kind, enters
-from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES
+from flatlands.server.messages.peer_protocol import ENTRIES, ENTRIES_WITH_VALUES
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
-from flatlands.server.messages.table import Field, Row
+from flatlands.server.messages.table import Field
 from flatlands.server.players.meetings import Meetings
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
@@ -39,7 +39,7 @@ from flatlands.server.storage.items import THINGS_A_STEP, Items
 from flatlands.server.storage.lease import Lease, StatelessHolder
 from flatlands.server.storage.things import Event, Record, Thing, declare, middle_of, of_row
 from flatlands.server.storage.upkeep import Upkeep
-from flatlands.world.events import ENTER, Player
+from flatlands.world.events import Player
 from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT, Tile, Track, tile_at
 
@@ -111,7 +111,7 @@ class Play:
         plant = self._plant if self._plants else None
         self.upkeep = Upkeep(self.items, node.grid, node.replicas, node.loop, plant)
         self._check = Hook(node.loop, "plant", self.items.checked)
-        self.layers: list[CellLayer] = node.replicas.ground.layers
+        self.layers: list[CellLayer] = node.square_context.ground.layers
         #: What pages are told of it.
         self.kinds = _shown(node, self.game, self._events)
         self._notice(node)
@@ -121,10 +121,10 @@ class Play:
         movement = node.movement
         if self._steps or self._waiting["on_enter"]:
             step = self._step if self._steps else None
-            movement.steps = Steps(node.loop, step, self._entered, movement.certain)
+            movement.set_steps(Steps(node.loop, step, self._entered, movement.certain))
         solid = {each.number: each.declared.solid for each in self.layers if each.declared.solid}
         if solid:
-            node.terrain = Walls(
+            walls = Walls(
                 node.terrain,
                 node.grid,
                 node.loop,
@@ -133,9 +133,9 @@ class Play:
                 movement,
                 solid,
             )
-            movement.terrain = movement.spots.terrain = node.terrain
+            node.set_terrain(walls)
         if self._touch:
-            movement.touches = Touches(
+            touches = Touches(
                 node.loop,
                 node.grid,
                 node.outbox.present,
@@ -145,7 +145,7 @@ class Play:
                 self._touched,
                 movement.certain,
             )
-
+            movement.set_touches(touches)
         if self._waiting["on_meet"]:
             reach = round(self.game.meets * UNIT)
             residents = node.residents.by_id
@@ -153,10 +153,9 @@ class Play:
 
     def _take(self, part: Part) -> None:
         """Take what a part declares. Raises ValueError."""
-        loop, replicas = self._node.loop, self._node.replicas
+        loop = self._node.loop
         for event in part.events:
-            number = self._events[event] = max(replicas.events) + 1
-            replicas.events[number] = declare(event)
+            self._events[event] = self._node.square_context.declare_event(declare(event))
         for name, action in part.actions.items():
             if name in self.actions:
                 raise ValueError(f"two parts of the game have an action called {name}")
@@ -296,7 +295,7 @@ class Play:
     def finish(self) -> bool:
         """Put what was written on the ground into the store, since the server is about to close it;
         return whether that is done. Call it until it is."""
-        self._node.replicas.ground.finish()
+        self._node.square_context.ground.finish()
         return all([layer.finish() for layer in self.layers])
 
     @property
@@ -358,11 +357,9 @@ def _hook(
 
 def _have(node: Any, fields: Sequence[Field]) -> None:
     """Give the players of a node the fields of a game."""
-    node.residents.fields = Row("values", tuple(fields))
-    node.residents.values = tuple([field.lowest for field in fields])
-    node.replicas.events[ENTER] = enters(fields)
-    if fields:
-        node.replicas.entries = ENTRIES_WITH_VALUES
+    node.residents.declare(fields)
+    entries = ENTRIES_WITH_VALUES if fields else ENTRIES
+    node.square_context.declare_players(enters(fields), entries)
 
 
 def _if_sure(sole: Lease, hook: Callable[[], object]) -> None:
@@ -432,17 +429,17 @@ def _beginning(game: Game) -> tuple[int, int] | None:
 def _shown(node: Any, game: Game, events: Mapping[type[Event], int]) -> list[list[Any]]:
     """Return what pages are told of a game: its kinds of things and events, its cells, what players
     have, and how they walk on which ground."""
-    things, declared = node.replicas.things, node.replicas.events
+    things, declared = node.square_context.things, node.square_context.events
     shown: list[list[Any]] = [
         *[["thing", n, kind.make.__name__, _names(kind, 5)] for n, kind in things.items()],
         *[["event", n, kind.__name__, _names(declared[n], 2)] for kind, n in events.items()],
         *[
             ["cells", n, layer.name.partition(".")[2], []]
-            for n, layer in enumerate(node.replicas.ground.layers)
+            for n, layer in enumerate(node.square_context.ground.layers)
         ],
         *[
             ["solid", n, layer.declared.solid, []]
-            for n, layer in enumerate(node.replicas.ground.layers)
+            for n, layer in enumerate(node.square_context.ground.layers)
             if layer.declared.solid
         ],
     ]

@@ -88,6 +88,16 @@ class Bus:
         self.channels = channels
         self.broker = broker
         self.loop = loop
+        #: Channel -> what gets its messages, for those that one part of the node is subscribed to.
+        self.receivers: dict[str, Callable[[bytes], None]] = {}
+
+    def set_receiver(self, channel: str, receiver: Callable[[bytes], None]) -> None:
+        """Let a part of the node receive what comes on a channel."""
+        self.receivers[channel] = receiver
+
+    def drop_receiver(self, channel: str) -> None:
+        """Let nobody receive any more what comes on a channel."""
+        del self.receivers[channel]
 
     def subscribe(self, *channels: str) -> None:
         """Start receiving these channels, soon."""

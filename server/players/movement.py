@@ -71,12 +71,23 @@ class Movement:
         self._changes = TimerQueue(loop, self._change_due, CHANGES_TOGETHER_MS)
         self._signs = TimerQueue(loop, self._look_for_signs)
         self._paces = TimerQueue(loop, lambda resident, _due: self.pace(resident, PACE_USUAL, 0))
-        #: What notices when players come to other tiles, if the game wants to know.
         self.steps: Steps | None = None
-        #: What notices when they come near things, if the game wants to know.
         self.touches: Touches | None = None
         #: Residents whose walk went on while this node stood still, until what came is read.
         self._overslept = TimerQueue(loop, self._wake)
+
+    def set_steps(self, steps: Steps) -> None:
+        """Let `steps` notice when players come to other tiles, since the game wants to know."""
+        self.steps = steps
+
+    def set_touches(self, touches: Touches) -> None:
+        """Let `touches` notice when players come near things, since the game wants to know."""
+        self.touches = touches
+
+    def set_terrain(self, terrain: Land) -> None:
+        """Let residents walk, and begin, on another ground from now on."""
+        self.terrain = terrain
+        self.spots.set_terrain(terrain)
 
     # What residents ask for.
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.messages.table import Row
+from flatlands.server.messages.table import Field, Row
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.spots import Place, Spots
@@ -56,8 +56,9 @@ def new_id() -> int:
 
 
 class Residents:
-    """The residents of a node, by id. Places are positions (x, y) in units. `left` is called with
-    each resident that has left the game."""
+    """The residents of this node: how they join, lose their connection, get another one, and leave.
+    Places are positions (x, y) in units. `set_left_listener` must be called before anybody leaves.
+    """
 
     def __init__(
         self,
@@ -66,7 +67,6 @@ class Residents:
         spots: Spots,
         outbox: Outbox,
         movement: Movement,
-        left: Callable[[Resident], None],
     ) -> None:
         self._node = bus.node
         self._grid = grid
@@ -74,7 +74,7 @@ class Residents:
         self._loop = loop = bus.loop
         self._outbox = outbox
         self._movement = movement
-        self._on_left = left
+        self._left_listener: Callable[[Resident], None]
         self._channels = bus.channels
         self._bus = bus
         #: All residents, by their ids.
@@ -89,6 +89,15 @@ class Residents:
         #: Those whose values have changed since the last time at which tokens were renewed.
         self._changed: set[Resident] = set()
         loop.every(TOKENS_EVERY_MS, self._renew_tokens)
+
+    def set_left_listener(self, left: Callable[[Resident], None]) -> None:
+        """Call `left` with each resident that has left the game."""
+        self._left_listener = left
+
+    def declare(self, fields: Sequence[Field]) -> None:
+        """Give each player these fields of the game."""
+        self.fields = Row("values", tuple(fields))
+        self.values = tuple([field.lowest for field in fields])
 
     # Coming and going.
 
@@ -132,7 +141,7 @@ class Residents:
         self._movement.leave(resident)
         self.remember(resident)
         self._loop.stats["leaves"] += 1
-        self._on_left(resident)
+        self._left_listener(resident)
 
     def hand_over(self, resident: Resident, *, walks: bool = False) -> None:
         """Give up a resident, whose player goes on at another node; if it `walks`, it walks on

@@ -42,6 +42,10 @@ class Spots:
         self._spread = spread
         self._turn = random.randrange(spread) if spread else 0
 
+    def set_terrain(self, terrain: Any) -> None:
+        """Choose places on another ground from now on."""
+        self.terrain = terrain
+
     def newcomer(self) -> Place:
         """Return a place for a player that is new to the world."""
         for _ in range(self._spread):

@@ -120,7 +120,7 @@ class Watcher:
         if isinstance(item, Message):
             with suppress(Malformed):
                 if self.ground and item.channel in self._counts.channels:
-                    self._counts.receive(item.channel, item.payload)
+                    self.node.receive(item)
                     self._follow()
                     return
                 message = peer_protocol.read(item.payload)
@@ -145,8 +145,8 @@ class Watcher:
             world=self._world,
             plays="".join(plays),
         )
-        node.replicas.news = self
-        node.replicas.observer = self
+        node.square_context.set_player_listener(self)
+        node.square_context.set_observer(self)
         self._counts = Counts(node.bus, lambda _node: True)
         self._beat()
 

@@ -15,7 +15,7 @@ from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.layers import LayerRegistry
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
-from flatlands.world.events import EnterEvent, Event, GoneEvent, LeaveEvent, Player
+from flatlands.world.events import ENTER, EnterEvent, Event, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
 from flatlands.world.replica import PlayerIndex, Replica, Tombstones
 from flatlands.world.track import UNIT
@@ -64,14 +64,11 @@ class Services(Protocol):
 
 
 class SquareContext:
-    """What all Subscriptions of one node share. Replicas (replicas.py) is the only one.
+    """What all Subscriptions of one node share: the parts of the node that they need, and what they
+    know together.
 
-    `span` is the length of a square's side in units.
-
-    `news` is told of other nodes' players, and `observer` of what happens in squares. `read` is
-    called with each square whose things in the store may be unknown here: it is received without a
-    gap only from now on, or news of it was missed. `events` and `things` are all kinds, including
-    those of the game.
+    `span` is the length of a square's side in units, and `crowd_from` the number of players from
+    which on a square is a crowd. `events` and `things` are all kinds, including those of the game.
     """
 
     def __init__(
@@ -82,11 +79,12 @@ class SquareContext:
         outbox: Outbox,
         peers: Peers,
         services: Services,
+        crowd_from: int,
     ) -> None:
         self.bus = bus
         self.node = bus.node
         self.services = services
-        self.news: PlayerListener
+        self.players: PlayerListener
         self.observer: SquareObserver | None = None
         self.read: Callable[[Square], None]
         self.events: dict[int, Kind] = dict(EVENTS)
@@ -98,15 +96,12 @@ class SquareContext:
         self.missed = 0, 0
         #: What the game writes on the ground.
         self.ground = LayerRegistry(bus.loop, hub, peers, (span // UNIT) ** 2)
-        #: The squares that the observer wants to hear.
-        self.followed: frozenset[Square] = frozenset()
         self.span = span
         self.loop = loop = bus.loop
         self.hub = hub
         self.outbox = outbox
         self.peers = peers
-        #: The number of players from which on a square is a crowd.
-        self.crowd_from: int
+        self.crowd_from = crowd_from
         #: The seqs of players that were removed not long ago, in any square.
         self.tombstones = Tombstones()
         self.player_index = PlayerIndex()
@@ -118,6 +113,34 @@ class SquareContext:
         self.squares_by_node: dict[int, set[Square]] = {}
         #: What squares have to do later: the keys are (object, method), the method gets `due`.
         self.due = TimerQueue(loop, lambda key, due: key[1](key[0], due))
+
+    def set_player_listener(self, players: PlayerListener) -> None:
+        """Tell `players` of other nodes' players from now on."""
+        self.players = players
+
+    def set_observer(self, observer: SquareObserver) -> None:
+        """Tell `observer` of what happens in squares from now on."""
+        self.observer = observer
+
+    def set_reader(self, read: Callable[[Square], None]) -> None:
+        """Call `read` from now on with each square whose things in the store may be unknown here:
+        it is received without a gap only from now on, or news of it was missed."""
+        self.read = read
+
+    def declare_event(self, kind: Kind) -> int:
+        """Take a kind of events of the game, and return its number."""
+        number = max(self.events) + 1
+        self.events[number] = kind
+        return number
+
+    def declare_players(self, enters: Kind, entries: int) -> None:
+        """Take the kind of the game's enters. `entries` of them fit a page of a full state."""
+        self.events[ENTER] = enters
+        self.entries = entries
+
+    def note_missed(self) -> None:
+        """Note that the broker reports that messages may have been lost."""
+        self.missed = self.peers.heard_until, self.loop.now()
 
     def node_appeared(self, node: int, square: Square) -> None:
         """Note that a node is heard in a square from now on."""
@@ -131,8 +154,8 @@ class SquareContext:
             del self.squares_by_node[node]
 
     def report(self, node: int, replica: Replica, events: Sequence[Event], now: int) -> list[Event]:
-        """Report to `news` which players entered, left or are gone according to what a node has
-        published, before it is applied to the replica.
+        """Report to the listener which players entered, left or are gone according to what a node
+        has published, before it is applied to the replica.
 
         Returns the enters whose seqs are not above that with which their player was removed.
         """
@@ -148,13 +171,13 @@ class SquareContext:
     def _entered(self, node: int, square: Square, enter: EnterEvent, now: int) -> bool:
         """Report an enter; return whether its seq is higher than that of the player's removal."""
         id, seq = enter.id, enter.seq
-        self.news.entered(node, square, id, seq)
+        self.players.entered(node, square, id, seq)
         removed_at = self.tombstones.seq(id, now)
         others = self._elsewhere(node, id)
         left_behind = [player.seq for player in others if not self.peers.is_alive(player.node)]
         last_seq = max(removed_at, *left_behind, -1)
         if seq <= last_seq:
-            self.news.enter_ignored(id, last_seq)
+            self.players.enter_ignored(id, last_seq)
         elif any(seq <= player.seq for player in others):
             self._contested.add(id)
         return seq > removed_at
@@ -162,10 +185,10 @@ class SquareContext:
     def _exited(self, node: int, square: Square, event: LeaveEvent | GoneEvent) -> None:
         """Report a leave or a gone."""
         id, seq = event.id, event.seq
-        self.news.exited(square, id, seq)
+        self.players.exited(square, id, seq)
         if id in self._contested or any(one.seq <= seq for one in self._elsewhere(node, id)):
             self._contested.discard(id)
-            self.news.enter_ignored(id, seq)
+            self.players.enter_ignored(id, seq)
 
     def _elsewhere(self, node: int, id: int) -> list[Player]:
         """Return what is known of a player at nodes other than `node` and this one."""

@@ -131,15 +131,17 @@ class Group:
 
 
 class Hub:
-    """The groups of screens of a node."""
+    """The screens of this node, grouped by the squares that they hold, and the flush that writes to
+    them. There are at least `least` ms between two flushes, even if they cost nothing: each has
+    headers to send.
+    """
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, least: int = 0) -> None:
         self._loop = loop
         self.stats = loop.stats
         #: Returns the ms from a flush to the next one, from the number of screens.
         self.pace: Callable[[int], float] = pace
-        #: The least ms between two flushes, even if they cost nothing: each has heads to send.
-        self.least = 0
+        self.least = least
         self._groups: dict[Rect, Group] = {}
         #: Square -> the groups that hold it; squares that no screen holds are left out.
         self._holding: dict[Square, set[Group]] = {}

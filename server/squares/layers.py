@@ -78,6 +78,11 @@ class LayerRegistry:
         self._held: dict[int, dict[tuple[int, Square], Tiles]] = {}
         loop.every(LAYERS_EVERY_MS, self._look)
 
+    def add(self, layer: LayerSpec) -> int:
+        """Take a layer of the game, and return its number."""
+        self.layers.append(layer)
+        return len(self.layers) - 1
+
     def check(self, writes: Sequence[Any]) -> None:
         """Raise Malformed unless writes, as in Content, are to layers and tiles that exist. A node
         that knows no layers, such as one that only watches, accepts all."""
@@ -110,7 +115,7 @@ class LayerRegistry:
     def _say_stored(self) -> None:
         now: int = self._loop.now()
         stored = [layer.stored() for layer in self.layers if layer.is_adopted]
-        self._peers.stored = min(stored, default=now)
+        self._peers.set_stored(min(stored, default=now))
 
     def _look(self) -> None:
         self._say_stored()

@@ -449,6 +449,12 @@ class Outbox:
             batch = OwnBatch(number, self._loop.now(), sent, content, body, payload)
             subscription.published(batch, taken)
 
+    def take_delivered(self, *, keep_counting: bool) -> dict[Square, int]:
+        """Return how many batches were published in each square since this was called last, if it
+        was to `keep_counting`."""
+        delivered, self.delivered = self.delivered or {}, {} if keep_counting else None
+        return delivered
+
     def next_number(self, square: Square) -> int:
         """Return the number of the next batch or full state, which is published in `square`."""
         self._number += 1

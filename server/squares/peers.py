@@ -190,20 +190,16 @@ class Peer:
 class Peers:
     """The other nodes of a world.
 
-    `gone` is called with the id of a node that is dead and False, and with True once it has been
-    silent for NODE_GONE_MS. `tell_link` is called when clients must be told that `whole` has
-    changed.
+    `set_listeners` must be called before anything is received.
     """
 
-    def __init__(
-        self, bus: Bus, gone: Callable[[int, bool], None], tell_link: Callable[[], None]
-    ) -> None:
+    def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self._id = bus.node
         self._loop = loop = bus.loop
-        self._gone = gone
-        self._tell_link = tell_link
-        #: How much this node has, for its heartbeats: app.py, which has the connections, sets it.
+        self._gone: Callable[[int, bool], None]
+        self._link_changed: Callable[[], None]
+        #: How much this node has, for its heartbeats.
         self.load = NodeLoad()
         #: The node time, in ms, before which all that this node wrote on the ground is in the
         #: store.
@@ -246,6 +242,22 @@ class Peers:
         self._listen_for = LISTEN_FOR_MS if bus.broker.links() else 0
         self._warned: dict[str, LogLimit] = {}
         self._beats = TimerQueue(loop, self._beat)
+
+    def set_listeners(
+        self, gone: Callable[[int, bool], None], link_changed: Callable[[], None]
+    ) -> None:
+        """Call `gone` with the id of each node that is dead and False, and with True once it has
+        been silent for GONE_AFTER ms; and `link_changed` when clients must be told that `whole` has
+        changed."""
+        self._gone, self._link_changed = gone, link_changed
+
+    def set_load(self, load: NodeLoad) -> None:
+        """Note how much this node has: app.py, which has the connections, knows."""
+        self.load = load
+
+    def set_stored(self, until: int) -> None:
+        """Note that all that this node wrote on the ground before a node time is in the store."""
+        self.stored = until
 
     def start(self) -> None:
         """Begin to send heartbeats and to receive those of others."""
@@ -495,4 +507,4 @@ class Peers:
         whole = self.linked and not self.split_brain and not self.deaf
         if whole != self.whole:
             self.whole = whole
-            self._tell_link()
+            self._link_changed()

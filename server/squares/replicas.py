@@ -1,21 +1,17 @@
 """Keeps this node subscribed to each square that it needs, and for a little longer.
 
-It subscribes and unsubscribes, and passes each square what the broker brings for it. It never looks
-into a message: subscription.py does.
+It subscribes and unsubscribes, and lets each square receive what the broker brings for it. It never
+looks into a message: subscription.py does.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from flatlands.brokers.base import Reset
-from flatlands.server.messages.channels import Bus
+from flatlands.server.messages.peer_batches import Kind
 from flatlands.server.messages.peer_protocol import Changes, pack
 from flatlands.server.runtime.timers import TimerQueue
-from flatlands.server.squares.context import Services, SquareContext
-from flatlands.server.squares.crowds import CROWD_FROM
-from flatlands.server.squares.hub import Hub
-from flatlands.server.squares.outbox import Outbox
-from flatlands.server.squares.peers import Peers
+from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.subscription import Subscription
 from flatlands.world.events import Player
 from flatlands.world.grid import Grid, Rect, Square
@@ -29,34 +25,30 @@ LINGER: Final = 2000
 READY_AFTER: Final = 300
 
 
-class Replicas(SquareContext):
-    """The subscriptions of this node. `squares`, given empty, are those that this node is
-    subscribed to."""
+class Replicas:
+    """The squares that this node is subscribed to: as long as it needs them, and a little longer.
+    `squares`, given empty, are those that this node is subscribed to.
+    """
 
     def __init__(
-        self,
-        bus: Bus,
-        grid: Grid,
-        squares: dict[Square, Subscription],
-        hub: Hub | Any,
-        outbox: Outbox,
-        peers: Peers,
-        services: Services,
+        self, context: SquareContext, grid: Grid, squares: dict[Square, Subscription]
     ) -> None:
-        super().__init__(bus, grid.span, hub, outbox, peers, services)
+        self._context = context
+        self._bus = context.bus
+        self._loop = loop = context.loop
         self._grid = grid
-        self._channel = bus.channels.square
+        self._channel = context.bus.channels.square
         self.squares = squares
-        self.crowd_from = CROWD_FROM
-        self._by_channel: dict[str, Subscription] = {}
-        self._lingering = TimerQueue(self.loop, self._forget)
-        self._getting_ready = TimerQueue(self.loop, self._get_ready)
+        #: The squares that the observer wants to receive.
+        self._followed: frozenset[Square] = frozenset()
+        self._lingering = TimerQueue(loop, self._forget)
+        self._getting_ready = TimerQueue(loop, self._get_ready)
 
     def follow(self, squares: Iterable[Square]) -> None:
-        """Hear these squares from now on for the observer, and no others."""
-        before, self.followed = self.followed, frozenset(squares)
-        self.need(self.followed - before)
-        self.let_go(before - self.followed)
+        """Receive these squares from now on for the observer, and no others."""
+        before, self._followed = self._followed, frozenset(squares)
+        self.need(self._followed - before)
+        self.let_go(before - self._followed)
 
     # Which squares this node is subscribed to.
 
@@ -78,18 +70,17 @@ class Replicas(SquareContext):
         """Subscribe to squares, and ask the other nodes what is in them."""
         channels = list(map(self._channel, squares))
         some = tuple(
-            Subscription(square, channel, self)
+            Subscription(square, channel, self._context)
             for square, channel in zip(squares, channels, strict=True)
         )
         for subscription in some:
             subscription.needs = 1
-            self.squares[subscription.square] = self._by_channel[subscription.channel] = (
-                subscription
-            )
-        self.bus.subscribe(*channels)
+            self.squares[subscription.square] = subscription
+            self._bus.set_receiver(subscription.channel, subscription.receive)
+        self._bus.subscribe(*channels)
         for subscription in some:
             subscription.sync.request()
-        self._getting_ready.put(some, self.loop.now() + READY_AFTER)
+        self._getting_ready.put(some, self._loop.now() + READY_AFTER)
 
     def _get_ready(self, some: tuple[Subscription, ...], _due: int) -> None:
         for subscription in some:
@@ -97,7 +88,7 @@ class Replicas(SquareContext):
 
     def let_go(self, squares: Iterable[Square]) -> None:
         """Count one need fewer for each of these squares. Those left without any linger."""
-        until = self.loop.now() + LINGER
+        until = self._loop.now() + LINGER
         for square in squares:
             subscription = self.squares[square]
             subscription.needs -= 1
@@ -107,19 +98,19 @@ class Replicas(SquareContext):
     def _forget(self, square: Square, _due: int) -> None:
         """Unsubscribe from a square."""
         subscription = self.squares.pop(square)
-        del self._by_channel[subscription.channel]
-        self.bus.unsubscribe(subscription.channel)
+        self._bus.drop_receiver(subscription.channel)
+        self._bus.unsubscribe(subscription.channel)
         subscription.end()
 
     def seq(self, id: int) -> int:
         """Return the highest seq that is known of a player in any square, or -1 if none is."""
-        removed_at = self.tombstones.seq(id, self.loop.now())
+        removed_at = self._context.tombstones.seq(id, self._loop.now())
         player = self.player(id)
         return removed_at if player is None else max(removed_at, player.seq)
 
     def player(self, id: int) -> Player | None:
         """Return what is known of a player, by its highest seq in any square, or None."""
-        found = [replica.players[id] for replica in self.player_index.of(id)]
+        found = [replica.players[id] for replica in self._context.player_index.of(id)]
         return max(found, key=lambda player: player.seq, default=None)
 
     def around(self, x: int, y: int, reach: int) -> Iterator[Player]:
@@ -142,18 +133,15 @@ class Replicas(SquareContext):
         some = [self.squares[square].view for square in squares]
         return b"".join([view.snapshot() for view in some if view.ready])
 
-    # What the broker brings.
+    # What lies there.
 
-    def receive(self, channel: str, payload: bytes) -> bool:
-        """Apply a message that came on the channel of a square that this node is subscribed to.
+    def declare_things(self, kinds: Mapping[int, Kind]) -> None:
+        """Take the kinds of things of the game, by their numbers."""
+        self._context.things.update(kinds)
 
-        Returns False if the channel is none of them. Raises Malformed.
-        """
-        subscription = self._by_channel.get(channel)
-        if subscription is None:
-            return False
-        subscription.receive(payload)
-        return True
+    def read(self, square: Square) -> None:
+        """Read again from the store what lies in a square, because news of it was missed."""
+        self._context.read(square)
 
     def publish_things(
         self, square: Square, things: Sequence[Thing], gone: Sequence[str | int]
@@ -162,9 +150,12 @@ class Replicas(SquareContext):
 
         If the broker refuses the message, this node's own screens see the change anyway.
         """
-        message = pack(Changes(*square, self.node, self.services.store_identity, things, gone))
-        if not self.bus.publish(square, message) and square in self.squares:
+        store = self._context.services.store_identity
+        message = pack(Changes(*square, self._context.node, store, things, gone))
+        if not self._bus.publish(square, message) and square in self.squares:
             self.squares[square].receive(message)
+
+    # What the broker and the other nodes lose.
 
     def reset(self, lost: Reset) -> None:
         """Publish sync requests for the squares whose messages may have been lost.
@@ -172,14 +163,14 @@ class Replicas(SquareContext):
         This node's full state is not published here, but when the request comes back from the
         broker: only then is it certain that messages are received again.
         """
-        self.missed = self.peers.heard_until, self.loop.now()
-        for channel, subscription in self._by_channel.items():
-            if lost.channels is None or channel in lost.channels:
-                self.loop.stats["resets"] += 1
+        self._context.note_missed()
+        for subscription in self.squares.values():
+            if lost.channels is None or subscription.channel in lost.channels:
+                self._loop.stats["resets"] += 1
                 subscription.reset()
 
     def drop(self, node: int, computers: bool) -> None:
         """Remove the players of a node that is dead; computer players only with `computers`: then
         no other node will take them on."""
-        for square in tuple(self.squares_by_node.get(node, ())):
+        for square in tuple(self._context.squares_by_node.get(node, ())):
             self.squares[square].drop(node, computers=computers)

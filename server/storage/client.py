@@ -45,7 +45,7 @@ class StoreClient:
     """Calls the store for a node. `store` is None if the world keeps nothing: then no question is
     answered.
 
-    `spawn` begins a greenlet. `recovered` is called when the store works again.
+    `spawn` begins a greenlet.
     """
 
     def __init__(
@@ -53,7 +53,6 @@ class StoreClient:
         store: Store | None,
         loop: Loop,
         spawn: Callable[..., object] = gevent.spawn,
-        recovered: Callable[[], None] = _ignore,
     ) -> None:
         self.store = store
         self._loop = loop
@@ -67,10 +66,14 @@ class StoreClient:
         self._warnings = LogLimit()
         #: Whether the log says that it fails.
         self._told = False
-        self._on_recovered = recovered
+        self._recovered_listener: Callable[[], None] = _ignore
         self._turns = BoundedSemaphore(HOOKS_MOST)
         #: The greenlets that ask for a hook.
         self._asking: set[Any] = set()
+
+    def set_recovered_listener(self, recovered: Callable[[], None]) -> None:
+        """Call `recovered` when the store works again."""
+        self._recovered_listener = recovered
 
     @property
     def identity(self) -> str:
@@ -181,4 +184,4 @@ class StoreClient:
         if self._told:
             log.warning("store available again")
             self._told = False
-        self._loop.guarded(self._on_recovered)
+        self._loop.guarded(self._recovered_listener)

@@ -100,7 +100,7 @@ class Items:
         self.records = {
             kind: f"{RECORDS_QUEUE} {fields.game} {kind.__name__} {ground}" for kind in records
         }
-        replicas.things.update({n: declare(kind) for n, kind in things.items()})
+        replicas.declare_things({n: declare(kind) for n, kind in things.items()})
 
     # Questions to the store.
 

@@ -47,8 +47,9 @@ class Written(Protocol):
 
 
 class Reader:
-    """Reads squares, one after the other. `fetch` may wait for the store. `layers` are those on
-    which the game writes."""
+    """Reads from the store what lies in the squares that this node is subscribed to. `fetch` may
+    wait for the store. `layers` are those on which the game writes, on `tiles` in each square.
+    """
 
     def __init__(
         self,
@@ -57,12 +58,14 @@ class Reader:
         loop: Loop,
         fetch: Fetch,
         layers: Sequence[Written],
+        tiles: int,
     ) -> None:
         self._store_client = store_client
         self._replicas = replicas
         self._loop = loop
         self._fetch = fetch
         self._layers = layers
+        self._tiles = tiles
         #: The squares that are to be read, in the order in which they came.
         self._wanted: dict[Square, None] = {}
         self._reads = False
@@ -116,7 +119,7 @@ class Reader:
                         layer.loaded(square, writes.get(square, b""))
 
             if self._layers:
-                at_once = max(TILES_AT_ONCE // (self._replicas.ground.tiles * len(self._layers)), 1)
+                at_once = max(TILES_AT_ONCE // (self._tiles * len(self._layers)), 1)
                 self._loop.in_turns(squares, at_once, 1, load)
 
         self._store_client.ask(

@@ -585,13 +585,13 @@ class Stranger:
 
     def _thing(self) -> str:
         """Return the id of a thing, which may exist."""
-        kinds = self.crowd.harness.node.replicas.things.values()
+        kinds = self.crowd.harness.node.square_context.things.values()
         real = [f"{kind.make.__name__}:0:0:{n}" for kind in kinds for n in (0, 1)]
         return self.crowd.chance.choice((*real, "0:0", "a thing", "x" * 60, "x" * 61))
 
     def _lying(self) -> list[Any]:
         """Return a thing of a kind that the game has, or of another one."""
-        chance, kinds = self.crowd.chance, self.crowd.harness.node.replicas.things
+        chance, kinds = self.crowd.chance, self.crowd.harness.node.square_context.things
         number = chance.choice([*kinds, len(kinds)])
         own = Row("", kinds[number].row.fields[4:] if number in kinds else ())
         where = [self._some(0, 9), self._some(0, 16 * UNIT), self._some(0, 9)]
@@ -599,7 +599,9 @@ class Stranger:
 
     def _of_game(self) -> list[int]:
         """Return the numbers of the game's own kinds of events."""
-        return [kind for kind in self.crowd.harness.node.replicas.events if kind not in EVENTS]
+        return [
+            kind for kind in self.crowd.harness.node.square_context.events if kind not in EVENTS
+        ]
 
     def _event(self, kind: int | None = None) -> list[Any]:
         chance = self.crowd.chance
@@ -609,7 +611,7 @@ class Stranger:
         if kind == SAID:
             return [SAID, id, chance.choice(("hi", "x" * 120, "x" * 121, text(chance)))]
         if kind in self._of_game():
-            row = self.crowd.harness.node.replicas.events[kind].row
+            row = self.crowd.harness.node.square_context.events[kind].row
             return [kind, id, *drawn(chance, Row("", row.fields[1:]))]
         if kind == UNKNOWN:
             return [UNKNOWN, id, *(self._some(0, 9) for _ in range(4))]

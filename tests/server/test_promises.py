@@ -356,7 +356,7 @@ def test_a_node_that_dies_loses_its_players_in_time_however_rare_its_heartbeats_
     harness.run(500)
     assert seen(watcher) == set() and harness.node.peers.is_alive(NODE)
     harness.run(3 * 20_000)
-    assert not harness.node.peers.peers and not harness.node.replicas.squares_by_node
+    assert not harness.node.peers.peers and not harness.node.square_context.squares_by_node
 
 
 @pytest.mark.parametrize("answer", ["a keepalive", "a full state", "a batch"])

@@ -104,7 +104,7 @@ def test_every_player_of_every_node_is_a_row(world):
     one, two = world.nodes
     wren = one.residents.join("Wren", (UNIT // 2, -3 * UNIT))
     tit = two.residents.join("Tit", (200 * UNIT, 7 * UNIT))
-    two.peers.load = NodeLoad(5_000_000, 3, 9)
+    two.peers.set_load(NodeLoad(5_000_000, 3, 9))
     two.movement.act(tit, 1, two.loop.now(), Heading(1, 0))
     world.watcher.start()
     asker = world.asker()

@@ -229,7 +229,7 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
     heard = host.node.replicas.squares[0, 0]
     assert len(heard.cursors) == NODES_LIMIT
     one.run(SILENT_AFTER + LOOK_AGAIN)
-    assert not heard.cursors and not host.node.replicas.squares_by_node
+    assert not heard.cursors and not host.node.square_context.squares_by_node
     assert len(host.node.peers.peers) == NODES_LIMIT
     one.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)
     assert not host.node.peers.peers

@@ -58,7 +58,7 @@ def maker(machines):
 
 def loaded(host, busy, line=None):
     """Let a node say how busy it is."""
-    host.node.peers.load = NodeLoad(machine=host.node.router.machine(busy, line))
+    host.node.peers.set_load(NodeLoad(machine=host.node.router.machine(busy, line)))
 
 
 def halved(machines):

@@ -127,7 +127,7 @@ def stop(node, resident):
 def populate(world):
     """Let players join on all nodes, some in a crowd; most have points, and one a cairn."""
     for n, node in enumerate(world.nodes):
-        node.peers.load = NodeLoad(50_000_000 + 1_000_000 * n, n, 10 * n)
+        node.peers.set_load(NodeLoad(50_000_000 + 1_000_000 * n, n, 10 * n))
     for n in range(150):
         node = world.nodes[n % 3]
         column, row = (7, 7) if n < 40 else (n % 10 - 4, n // 10 % 6 - 3)

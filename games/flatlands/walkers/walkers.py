@@ -24,7 +24,7 @@ class Walkers(Part):
         sizes = Sizes(options.walkers, options.deer) if keeps else NOBODY
         self.herd = game.herd = Herd(node, sizes)
         if sizes.people:
-            node.replicas.observer = self.herd
+            node.square_context.set_observer(self.herd)
 
     @every(60, waits=True)
     def read(self) -> None:

@@ -100,8 +100,8 @@ class Other:
         id = random.getrandbits(32)
         bus = Bus(id, all.channels, all.broker, all.loop)
         self._outbox = Outbox(bus, all.grid.span, Flushes(all.loop), {})
-        self._peers = Peers(bus, lambda *_: None, lambda: None)
-        self._peers.load = NodeLoad(MEMORY, all.players, len(all.asked))
+        self._peers = Peers(bus)
+        self._peers.set_load(NodeLoad(MEMORY, all.players, len(all.asked)))
         self._peers.count = lambda: all.nodes + 1
         self._peers.state = ALIVE
         self._id, self._published = id, dict[Square, int]()

@@ -109,8 +109,8 @@ class Node:
         self.invitations = Invitations(
             bus, self.residents, peers, spots, self.movement, self.replicas
         )
-        self.orders = Moderation(self.store_client, loop, self.residents)
-        self.names = NameSearch(bus, grid, self.residents, peers, self.orders)
+        self.moderation = Moderation(self.store_client, loop, self.residents)
+        self.names = NameSearch(bus, grid, self.residents, peers, self.moderation)
 
         # What is played, and the things that it has in squares.
         self.play = Play(self, game)
@@ -144,7 +144,7 @@ class Node:
         self.square_context.set_reader(self.reader.read)
         peers.set_listeners(gone=self.replicas.drop, link_changed=self._tell_link)
         self.residents.set_left_listener(self.play.left)
-        self.orders.set_silenced_listener(self.play.silenced)
+        self.moderation.set_silenced_listener(self.play.silenced)
 
         #: Message between nodes -> the method that gets it.
         self._handlers: dict[type[Any], Callable[[Any], None]] = {

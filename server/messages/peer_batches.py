@@ -44,7 +44,9 @@ def enters(values: Sequence[Field]) -> Kind:
 
 
 #: The events of batches and full states in every game: docs/protocol.md.
-EVENTS = {kind: declare(event) for kind, event in events.EVENTS.items()} | {ENTER: enters(())}
+EVENTS = {kind: declare(event) for kind, event in events.EVENT_CLASSES.items()} | {
+    ENTER: enters(())
+}
 
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 

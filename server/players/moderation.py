@@ -76,7 +76,7 @@ class Moderation:
     `who` is what an action applies to: for KICK and MUTE a player's id in digits, for BY_OWNER the
     first MARK_CHARS characters of an owner or, for a player without a key, as many hexadecimal
     digits of its id; for BAR an address or network as `network` gives it, for DOOR "", and for
-    NOTICE the text. `silenced` is called with the id of a player that was kicked or muted.
+    NOTICE the text.
 
     What applies to an id applies to all players with the same key. So the node that has the player
     gives OWNER_KEY to all, with the mark of its owner and its id as `who`. There is one for each
@@ -88,7 +88,6 @@ class Moderation:
         store_client: StoreClient,
         loop: Loop,
         residents: Residents,
-        silenced: Callable[[int], None],
     ) -> None:
         self._store_client = store_client
         self._loop = loop
@@ -99,6 +98,10 @@ class Moderation:
         #: The mark of an owner -> the ids that were given with it.
         self._ids: dict[str, list[str]] = {}
         self._asking = False
+        self._silenced: Callable[[int], None]
+
+    def set_silenced_listener(self, silenced: Callable[[int], None]) -> None:
+        """Call `silenced` with the id of each player that is kicked or muted."""
         self._silenced = silenced
 
     def __len__(self) -> int:

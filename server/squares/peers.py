@@ -482,7 +482,9 @@ class Peers:
     def remove_silent(self, now: int) -> None:
         """Forget nodes, and incompatible ones, that have been silent for too long."""
         for id, peer in list(self.peers.items()):
-            if now - peer.silent_since > (NODE_GONE_MS if peer.state == DRAINING else silent(peer.every)):
+            if now - peer.silent_since > (
+                NODE_GONE_MS if peer.state == DRAINING else silent(peer.every)
+            ):
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
                 self.dead[id] = peer

@@ -86,7 +86,11 @@ class Sync:
     def _send(self, _due: int = 0) -> None:
         context, now = self._context, self._context.loop.now()
         peers = context.peers
-        if peers.heard_until - self.requested >= SQUARE_DEAF_MS and peers.hears and not peers.broken:
+        if (
+            peers.heard_until - self.requested >= SQUARE_DEAF_MS
+            and peers.hears
+            and not peers.broken
+        ):
             self._resubscribe()
             self.requested = now
         message = pack(SyncRequest(*self._square, context.node, self._nonce))

@@ -3,7 +3,7 @@
 import pytest
 
 from flatlands.server.messages import protocol
-from flatlands.server.squares.sync import SQUARE_DEAF_MS, RESUBSCRIPTIONS
+from flatlands.server.squares.sync import RESUBSCRIPTIONS, SQUARE_DEAF_MS
 from tests.server.harness import Harness
 
 HERE = (0, 0)

@@ -9,8 +9,7 @@ import msgpack
 import pytest
 
 from flatlands import model, wire
-from flatlands.server import app
-from flatlands.server.clients import screen, session, tokens
+from flatlands.server.clients import screen, session, sessions, tokens
 from flatlands.server.messages import peer_batches, peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import CLIENT_MESSAGES
 from flatlands.server.net import frames

@@ -12,7 +12,6 @@ import gevent
 
 from flatlands.server.messages.channels import DEFAULT_WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
-from flatlands.server.node import Node
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.workers.draining import STOP_WITHIN
 from flatlands.stores.base import Store
@@ -36,7 +35,7 @@ class Harness:
 
     def __init__(
         self,
-        play: type[Any],
+        play: type[Game],
         options: Any = None,
         free: bool = True,
         nodes: int = 1,
@@ -96,7 +95,7 @@ class Harness:
         """Return the game on a node, by default the first one."""
         return (host or self.hosts[0]).node.game
 
-    def game(self, node: Node) -> Any:
+    def game(self, node: GameNode) -> Game:
         """Make the game that is played on a node."""
         return self.play(node, self.options, True)
 

@@ -7,6 +7,7 @@ from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
+from flatlands.server.game.play import Make
 from flatlands.server.node import Node
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.squares.peers import NodeLoad
@@ -25,7 +26,7 @@ class Host:
         clock: Clock,
         network: Network,
         terrain: Any,
-        game: Callable[[Node], Any],
+        game: Make,
         *,
         skew: int,
         seed: int,

@@ -16,7 +16,7 @@ from flatlands.games.flatlands.search import Search
 from flatlands.games.flatlands.today import Today
 from flatlands.server.game import game
 from flatlands.server.game.game import Walked
-from flatlands.server.node import Node
+from flatlands.server.game.node import GameNode
 
 
 def _found() -> list[type[Part]]:
@@ -33,7 +33,7 @@ class Game(game.Game):
     parts = (Emotes, *_found(), Search)
     wild_from = DEER_FROM
 
-    def __init__(self, node: Node, options: Options, alone: bool) -> None:
+    def __init__(self, node: GameNode, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)
         self.today = Today(node)
         #: What parts call when a player has made an emote; they may wait.

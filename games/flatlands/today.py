@@ -11,7 +11,7 @@ from typing import Final
 import msgpack
 
 from flatlands.server.game.game import Walked
-from flatlands.server.node import Node
+from flatlands.server.game.node import GameNode
 from flatlands.stores.base import NEVER_DUE_MS, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows.
@@ -38,7 +38,7 @@ _Names = dict[int, tuple[str, int]]
 class Today:
     """The newest NAMES_MOST people."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: GameNode) -> None:
         self._queue = f"{TODAY_QUEUE} {node.channels.ground}"
         self._store_client, self._loop = node.store_client, node.loop
         self._orders = node.moderation

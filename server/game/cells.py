@@ -14,9 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
+from flatlands.server.game.node import GameNode
 from flatlands.server.messages.protocol import Refused
+from flatlands.server.squares.subscription import Subscription
 from flatlands.server.storage.rows import NOBODY, TILE_VALUES, Put, Rows, Write
 from flatlands.server.storage.things import FAR, check_tile
 from flatlands.stores.base import CALL_ITEMS_MOST, NEVER_DUE_MS, Store
@@ -125,7 +127,7 @@ class Cells:
         rule, ms = RULES.index(merge), NEVER_DUE_MS if forget is None else round(forget * 1000)
         self.declared = Declared(rule, persist, most, per_owner, ms, solid)
 
-    def of(self, node: Any, name: str) -> "Cells":
+    def of(self, node: GameNode, name: str) -> "Cells":
         """Return this layer at a node, as its next one; `name` is its name in the store."""
         cells = copy.copy(self)
         cells.layer = CellLayer(self.declared, node, name)
@@ -162,9 +164,7 @@ class Cells:
         (square, place), layer = self._place(tile), self.layer
         if layer.store is None:
             return layer.value(square, place)
-        writes: bytes = layer.store_client.wait(
-            lambda store: layer.load(store, [square]).get(square, b"")
-        )
+        writes = layer.store_client.wait(lambda store: layer.load(store, [square]).get(square, b""))
         return merged(layer, square, writes).values[place]
 
     def renew(self, square: Square, older: float) -> None:
@@ -264,7 +264,7 @@ class CellLayer:
     is its name in the store. It gets the node's next number.
     """
 
-    def __init__(self, declared: Declared, node: Any, name: str) -> None:
+    def __init__(self, declared: Declared, node: GameNode, name: str) -> None:
         self.declared, self.name = declared, name
         self.rule, self.persist = declared.rule, declared.persist
         #: Whether a later write to a tile takes the place of one that is still to be published.
@@ -334,14 +334,15 @@ class CellLayer:
     @property
     def store(self) -> Store | None:
         """The store that has the layer, None if none has."""
-        store: Store | None = self.store_client.store
-        return store if self.persist else None
+        return self.store_client.store if self.persist else None
 
     def known(self, square: Square) -> Tiles | None:
         """Return the tiles of a square as this node knows them; None if nobody has written there,
         or if it does not receive the square."""
         heard = self._replicas.squares.get(square)
-        return None if heard is None else heard.layers.tiles.get(self.number)
+        if heard is None or heard.layers is None:
+            return None
+        return heard.layers.tiles.get(self.number)
 
     def value(self, square: Square, place: int) -> int:
         """Return the value of a tile as this node knows it."""
@@ -451,17 +452,16 @@ class CellLayer:
         if now >= lost + SETTLED_MS:
             certain = now
         # Since then the others may have heard nothing of this node, or the store got nothing.
-        oldest: int = min(certain, self._oldest, self._giving)
-        return oldest - SETTLED_MS
+        return min(certain, self._oldest, self._giving) - SETTLED_MS
 
     def until(self) -> int:
         """Return the node time, in ms, before which what was written is forgotten; 0 if nothing
         is."""
-        return max(int(self.loop.now()) - self.declared.forget, 0)
+        return max(self.loop.now() - self.declared.forget, 0)
 
     def stored(self) -> int:
         """Return the node time, in ms, before which all that this node wrote is in the store."""
-        return min(int(self.loop.now()), self._oldest, self._giving)
+        return min(self.loop.now(), self._oldest, self._giving)
 
     @property
     def is_adopted(self) -> bool:
@@ -477,8 +477,9 @@ class CellLayer:
     def _fade(self) -> None:
         """Forget on the ground what is old."""
 
-        def fade(heard: Any) -> None:
-            heard.layers.fade(self.number, self.until())
+        def fade(heard: Subscription) -> None:
+            if heard.layers is not None:
+                heard.layers.fade(self.number, self.until())
 
         some = list(self._replicas.squares.values())
         self.loop.in_turns(some, squares_of(TILES_FADED, self.side), 5, fade)
@@ -505,7 +506,7 @@ class CellLayer:
         """Take what the store had in a square. What it should have by now but has not, because the
         node that wrote it has died, is soon put there."""
         layers = self._replicas.squares[square].layers
-        if writes:
+        if writes and layers is not None:
             layers.apply([self.number, writes])
         known = self.known(square)
         if known is None or self.persist is not True:
@@ -533,7 +534,7 @@ class CellLayer:
         oldest, put, new = self._oldest, Put(), self._new
         self._gives, self._giving, self._oldest = True, oldest, NEVER_DUE_MS
 
-        def question(store: Store) -> Any:
+        def question(store: Store) -> tuple[dict[int, int], dict[bytes, int]] | None:
             self.rows.give(store, given, put, now)
             if not counted:
                 return None
@@ -548,7 +549,7 @@ class CellLayer:
             if self.persist == "write-through":
                 self.tell_all(put)
 
-        def answered(counts: Any) -> None:
+        def answered(counts: tuple[dict[int, int], dict[bytes, int]] | None) -> None:
             tell()
             if counts is not None:
                 self._counts, self._owners = counts
@@ -647,7 +648,7 @@ def writers(layer: CellLayer, squares: Rect) -> Counter[str]:
     it. It waits for the store. Raises StoreUnavailable."""
     found = Counter[str]()
     for some in _undoable(layer, squares):
-        found += layer.store_client.wait(lambda store, some=some: layer.rows.writers(store, some))
+        found += layer.store_client.wait(partial(layer.rows.writers, squares=some))
     return found
 
 
@@ -659,9 +660,8 @@ def undo(layer: CellLayer, who: str, squares: Rect) -> int:
     undone, person = 0, bytes.fromhex(who)
     for some in _undoable(layer, squares):
         now = layer.loop.now()
-        back: Put = layer.store_client.wait(
-            lambda store, some=some, now=now: layer.rows.take_back(store, person, some, now)
-        )
+        take_back = partial(layer.rows.take_back, who=person, squares=some, now=now)
+        back = layer.store_client.wait(take_back)
         for square in back:
             layer.need(square, now)
         layer.tell_all(back)

@@ -16,6 +16,7 @@ from flatlands.server.game.actions import declared as declared_action
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.chunks import Chunks
 from flatlands.server.game.me import Guest, Me, packed
+from flatlands.server.game.node import GameNode
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.storage.boards import Place
 from flatlands.server.storage.records import Records
@@ -137,13 +138,13 @@ class Part:
 
     def __init__(self, game: "Game") -> None:
         self.game = game
-        self.node: Any = game.node
+        self.node: GameNode = game.node
         #: Returns node time in ms, the time that pages have too; in the test kit, the test's time.
         self.now: Callable[[], int] = self.node.loop.now
         for name, cells in declared(type(self)):
             setattr(self, name, cells.of(self.node, f"{kept_as(type(self))}.{name}"))
         for name, records in recorded(type(self)):
-            setattr(self, name, records.of(self.node))
+            setattr(self, name, records.of(lambda: self.node.play.items))
 
     def __init_subclass__(cls) -> None:
         """Find the actions of a part. Raises ValueError, with a sentence for its author."""
@@ -329,9 +330,9 @@ class Part:
 
 class Game(Part):
     """What is played. A game is a class, also called Game, that inherits from this one and has the
-    game's hooks as methods (docs/games.md). `node` is the Node (node.py), and `options` the game's
-    own object with the values of its options, or None. `alone` says whether this node, without a
-    store, may keep what only one node of the machine may."""
+    game's hooks as methods (docs/games.md). `node` is what it may use of its node (node.py), and
+    `options` the game's own object with the values of its options, or None. `alone` says whether
+    this node, without a store, may keep what only one node of the machine may."""
 
     #: The class of its players, and of what they do: Me, or a class that inherits from it.
     me: type[Me] = Me
@@ -368,7 +369,7 @@ class Game(Part):
         if cls.walking not in WALKING:
             raise ValueError(f"`walking` must be one of {', '.join(WALKING)}")
 
-    def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
+    def __init__(self, node: GameNode, options: Any = None, alone: bool = True) -> None:
         self.node, self.options, self.alone = node, options, alone
         super().__init__(self)
 

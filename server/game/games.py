@@ -20,6 +20,7 @@ from flatlands.stores.base import Store
 
 if TYPE_CHECKING:
     from flatlands.server.game.game import Game
+    from flatlands.server.game.node import GameNode
 
 #: The game that is played if nobody names one.
 DEFAULT = "flatlands"
@@ -172,7 +173,7 @@ class Maker:
                 f"the ground of the game {self._name} fails: {where(error)}"
             ) from error
 
-    def __call__(self, node: Any) -> "Game":
+    def __call__(self, node: "GameNode") -> "Game":
         """Return the game of a node. Raises InvalidGame if an author's own game fails."""
         try:
             made = self._kind(node, options=self._options, alone=self._alone)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from flatlands.server.game.cells import Cells, writer_of
 from flatlands.server.game.hooks import PlayerGone
+from flatlands.server.game.node import GameNode
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import VALUES
 from flatlands.server.messages.protocol import Refused
@@ -50,7 +51,7 @@ class Known(metaclass=_Fielded):
 
     __slots__ = ("_node", "_resident")
 
-    def __init__(self, node: Any, resident: Resident) -> None:
+    def __init__(self, node: GameNode, resident: Resident) -> None:
         self._node = node
         self._resident = resident
 
@@ -152,7 +153,7 @@ class Me(Known):
             setattr(cls, field.name, _value(at, field))
 
     def __init__(
-        self, node: Any, resident: Resident, refund: Callable[[], object] = _nothing
+        self, node: GameNode, resident: Resident, refund: Callable[[], object] = _nothing
     ) -> None:
         super().__init__(node, resident)
         self._refund = refund

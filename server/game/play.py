@@ -17,6 +17,7 @@ from flatlands.server.game.game import (
     Game,
     Part,
     Present,
+    declared,
     kept_as,
     lasting,
     methods,
@@ -44,7 +45,7 @@ from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT, Tile, Track, tile_at
 
 #: Makes the game of the node that it is called with.
-Make = Callable[[Any], Game]
+Make = Callable[[GameNode], Game]
 
 #: Players that a hook is called with at once, and ms between two such calls.
 EACH_AT_ONCE, EACH_PAUSE = 500, 5
@@ -56,7 +57,7 @@ _WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
 class Play:
     """The game of a node. `node` is the Node whose game `make` makes."""
 
-    def __init__(self, node: Any, make: Make) -> None:
+    def __init__(self, node: GameNode, make: Make) -> None:
         self._node = node
         self.game = make(node)
         self._parts: list[Part] = [self.game, *[part(self.game) for part in self.game.parts]]
@@ -111,12 +112,14 @@ class Play:
         plant = self._plant if self._plants else None
         self.upkeep = Upkeep(self.items, node.grid, node.replicas, node.loop, plant)
         self._check = Hook(node.loop, "plant", self.items.checked)
-        self.layers: list[CellLayer] = node.square_context.ground.layers
+        self.layers: list[CellLayer] = [
+            getattr(part, name).layer for part in self._parts for name, _ in declared(type(part))
+        ]
         #: What pages are told of it.
-        self.kinds = _shown(node, self.game, self._events)
+        self.kinds = _shown(node, self.game, self._events, self.layers)
         self._notice(node)
 
-    def _notice(self, node: Any) -> None:
+    def _notice(self, node: GameNode) -> None:
         """Enable only the sensors that this game uses."""
         movement = node.movement
         if self._steps or self._waiting["on_enter"]:
@@ -355,7 +358,7 @@ def _hook(
     return Hook(loop, name, call, waits=waits)
 
 
-def _have(node: Any, fields: Sequence[Field]) -> None:
+def _have(node: GameNode, fields: Sequence[Field]) -> None:
     """Give the players of a node the fields of a game."""
     node.residents.declare(fields)
     entries = ENTRIES_WITH_VALUES if fields else ENTRIES
@@ -368,7 +371,7 @@ def _if_sure(sole: Lease, hook: Callable[[], object]) -> None:
         hook()
 
 
-def _with_each(node: Any, hook: Callable[..., object]) -> None:
+def _with_each(node: GameNode, hook: Callable[..., object]) -> None:
     """Call a hook with the players of a node, some in each turn of the event loop."""
     residents = node.residents.by_id
 
@@ -426,20 +429,19 @@ def _beginning(game: Game) -> tuple[int, int] | None:
     return place
 
 
-def _shown(node: Any, game: Game, events: Mapping[type[Event], int]) -> list[list[Any]]:
+def _shown(
+    node: GameNode, game: Game, events: Mapping[type[Event], int], layers: Sequence[CellLayer]
+) -> list[list[Any]]:
     """Return what pages are told of a game: its kinds of things and events, its cells, what players
     have, and how they walk on which ground."""
-    things, declared = node.square_context.things, node.square_context.events
+    things, known = node.square_context.things, node.square_context.events
     shown: list[list[Any]] = [
         *[["thing", n, kind.make.__name__, _names(kind, 5)] for n, kind in things.items()],
-        *[["event", n, kind.__name__, _names(declared[n], 2)] for kind, n in events.items()],
-        *[
-            ["cells", n, layer.name.partition(".")[2], []]
-            for n, layer in enumerate(node.square_context.ground.layers)
-        ],
+        *[["event", n, kind.__name__, _names(known[n], 2)] for kind, n in events.items()],
+        *[["cells", n, layer.name.partition(".")[2], []] for n, layer in enumerate(layers)],
         *[
             ["solid", n, layer.declared.solid, []]
-            for n, layer in enumerate(node.square_context.ground.layers)
+            for n, layer in enumerate(layers)
             if layer.declared.solid
         ],
     ]

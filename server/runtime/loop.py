@@ -124,16 +124,21 @@ class Loop:
         """
         return int(self._loop.activecnt)
 
-    def call_soon(self, callback: Callable[[], None]) -> None:
+    def call_soon(self, callback: Callable[[], object]) -> None:
         """Call `callback` at the end of this turn of the loop."""
         self._loop.run_callback(self.guarded, callback)
 
-    def timer(self, callback: Callable[[], None]) -> "Timer":
+    def timer(self, callback: Callable[[], object]) -> "Timer":
         """Return a timer, not set yet, which calls `callback` when it goes off."""
         return Timer(self, callback)
 
     def every(
-        self, ms: int, do: Callable[[], None], after: int | None = None, *, can_wait: bool = False
+        self,
+        ms: int,
+        do: Callable[[], object],
+        after: int | None = None,
+        *,
+        can_wait: bool = False,
     ) -> "Timer":
         """Call `do` in `ms`, or in `after` ms if that is given, and then every `ms`, until the
         timer that is returned is set to None; less often while the loop is late, if it `can_wait`.
@@ -206,7 +211,7 @@ def in_turns(some: Sequence[_T], at_once: int, pause: float, do: Callable[[_T], 
 class Timer:
     """A timer that is set for one moment at a time."""
 
-    def __init__(self, loop: Loop, callback: Callable[[], None]) -> None:
+    def __init__(self, loop: Loop, callback: Callable[[], object]) -> None:
         self._clock = loop
         self._callback = callback
         self._timer: Any = None

@@ -7,7 +7,7 @@ kept in memory.
 
 import copy
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Generic, Self, TypeVar, cast
 
 from flatlands.server.storage.items import Items, group_of
 from flatlands.server.storage.things import Record, Thing
@@ -24,24 +24,24 @@ class Records(Generic[_R]):
     asked may have been done or not.
     """
 
-    #: Set at a node only, by `of`.
-    _node: Any
+    #: Returns what the game has in the store. Set at a node only, by `of`.
+    _found: Callable[[], Items]
 
     def __init__(self, kind: type[_R]) -> None:
         if not (isinstance(kind, type) and issubclass(kind, Record)):
             raise ValueError("write Records(Kind), with a class that inherits from Record")
         self.kind = kind
 
-    def of(self, node: Any) -> Self:
-        """Return these records at a node."""
+    def of(self, items: Callable[[], Items]) -> Self:
+        """Return these records at a node. `items` returns what its game has in the store, once all
+        parts of the game are made."""
         here = copy.copy(self)
-        here._node = node
+        here._found = items
         return here
 
     @property
     def _items(self) -> Items:
-        items: Items = self._node.play.items
-        return items
+        return self._found()
 
     @property
     def _queue(self) -> str:

@@ -20,8 +20,8 @@ from flatlands.games.flatlands.walkers.company import Company
 from flatlands.games.flatlands.walkers.deer import Deer
 from flatlands.games.flatlands.walkers.people import RANGE_TILES, Errand, Person
 from flatlands.games.flatlands.walkers.stage import Stage
+from flatlands.server.game.node import GameNode
 from flatlands.server.messages.peer_protocol import ALIVE
-from flatlands.server.node import Node
 from flatlands.server.players.resident import INCARNATION, Resident, next_incarnation
 from flatlands.server.players.spots import Place
 from flatlands.server.runtime.timers import TimerQueue
@@ -82,7 +82,7 @@ NOTHING = Stored(-1, {})
 class Herd:
     """Moves the herd while this node holds the lease."""
 
-    def __init__(self, node: Node, sizes: Sizes) -> None:
+    def __init__(self, node: GameNode, sizes: Sizes) -> None:
         self._stage = stage = Stage(node)
         self._loop, self._residents = node.loop, node.residents
         ground = node.channels.ground

@@ -12,8 +12,8 @@ from typing import Final
 
 from flatlands import Event
 from flatlands.games.flatlands.ids import DEER_FROM
+from flatlands.server.game.node import GameNode
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.node import Node
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place
 from flatlands.world.events import Player
@@ -27,7 +27,7 @@ LOOKS_AT: Final = 400
 class Stage:
     """A node, as its computer players see it. Times are node time in ms, distances are in units."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: GameNode) -> None:
         self.loop, self.grid, self.terrain = node.loop, node.grid, node.terrain
         self.residents, self.movement = node.residents, node.movement
         self.replicas = node.replicas

@@ -1,0 +1,69 @@
+"""What a game may use of the node on which it is played: the types of `node` in games and parts.
+
+The Node itself (server/node.py) knows games, and no game imports it. This module never does
+anything.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from flatlands.server.messages.channels import Channels
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.names import NameSearch
+from flatlands.server.players.orders import Orders
+from flatlands.server.players.residents import Residents
+from flatlands.server.players.takeovers import Takeovers
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.squares.outbox import Outbox
+from flatlands.server.squares.peers import Peers
+from flatlands.server.squares.replicas import Replicas
+from flatlands.server.storage.boards import Boards
+from flatlands.server.storage.client import StoreClient
+from flatlands.server.storage.items import Items
+from flatlands.server.storage.things import Event
+from flatlands.world.grid import Grid, Square
+
+
+class GamePlay(Protocol):
+    """What a game may use of what is played on its node (play.py), once all its parts are made."""
+
+    items: Items
+    boards: Boards
+
+    def emit(self, square: Square, player: int, event: Event) -> None:
+        """Publish an event of a player in a square. Raises ValueError."""
+
+
+class GameNode(Protocol):
+    """What a game may use of its node. Where Game, Part and Me have a method for something, use
+    that: what is here changes with the server."""
+
+    id: int
+    grid: Grid
+    #: The ground that the game has made, with the walls of its layers.
+    terrain: Any
+    loop: Loop
+    stats: Counter[str]
+    spawn: Callable[..., object]
+    channels: Channels
+    store_client: StoreClient
+
+    # Squares and other nodes.
+    outbox: Outbox
+    peers: Peers
+    replicas: Replicas
+
+    # Players.
+    movement: Movement
+    residents: Residents
+    takeovers: Takeovers
+    orders: Orders
+    names: NameSearch
+
+    @property
+    def play(self) -> GamePlay:
+        """What is played on it: it is not there before all parts of the game are made."""
+
+    def broadcast(self, name: str, fields: list[Any], around: list[int]) -> None:
+        """Send a message to the pages of all players in the world: see Part.broadcast."""

@@ -16,7 +16,7 @@ from flatlands.bot import Player as Seen
 from flatlands.bot import Playing, Thing
 from flatlands.server.game import games
 from flatlands.server.game.actions import Action
-from flatlands.server.game.game import Game
+from flatlands.server.game.game import AnyGame
 from flatlands.server.storage.things import middle_of
 from flatlands.stores.base import Store
 from flatlands.testkit.client import Client
@@ -198,7 +198,7 @@ class World:
 
     def __init__(
         self,
-        game: type[Game] | str | Path,
+        game: type[AnyGame] | str | Path,
         nodes: int = 1,
         *,
         skew: float = 0,

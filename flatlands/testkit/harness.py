@@ -35,7 +35,7 @@ class Harness:
 
     def __init__(
         self,
-        play: type[Game],
+        play: type[AnyGame],
         options: Any = None,
         free: bool = True,
         nodes: int = 1,
@@ -95,7 +95,7 @@ class Harness:
         """Return the game on a node, by default the first one."""
         return (host or self.hosts[0]).node.game
 
-    def game(self, node: GameNode) -> Game:
+    def game(self, node: GameNode) -> AnyGame:
         """Make the game that is played on a node."""
         return self.play(node, self.options, True)
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from flatlands.bot import bots_of
 from flatlands.server.game import games
-from flatlands.server.game.game import Game
+from flatlands.server.game.game import AnyGame
 from flatlands.server.messages.table import Field
 from flatlands.testkit import SECOND, Player, World
 from flatlands.testkit.search import QUIET_DEED, Deed, Search, parser
@@ -50,7 +50,7 @@ TURN_SECONDS = 0.25
 LETTERS = "ab zäß\U0001f642"
 
 #: A game: its class, its path, or the name of one that is shipped.
-Kind = type[Game] | str | Path
+Kind = type[AnyGame] | str | Path
 
 
 class Plan(NamedTuple):

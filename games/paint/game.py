@@ -17,7 +17,7 @@ class Painter(Me):
     colour = number(0, COLOURS)
 
 
-class Game(Engine):
+class Game(Engine[Painter]):
     """Paint the floor: each tile keeps the colour of its last visitor, and a board counts the
     tiles.
     """

@@ -43,7 +43,7 @@ class Fell(Event):
     colour = number(1, COLOURS)
 
 
-class Game(Engine):
+class Game(Engine[Snake]):
     """Snake, in a field without end: a snake that eats gets faster and longer, and one that runs
     into another falls apart into food.
     """

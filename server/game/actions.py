@@ -7,7 +7,7 @@ out of its range.
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from flatlands.server.messages import table
 from flatlands.server.messages.table import Field, Row
@@ -56,18 +56,22 @@ def action(
     return mark
 
 
-def number(low: int, high: int, *, persist: bool = False) -> Any:
+# What these three return is a Field. Their types are those of the values that objects have in place
+# of it, for whoever reads or checks a game.
+
+
+def number(low: int, high: int, *, persist: bool = False) -> int:
     """Declare a field: a whole number from `low` to `high`. With `persist`, which is for fields of
     players, a player still has it when it comes back. Raises ValueError."""
     _check(low, high, -table.NUMBER)
-    return Field("", int, low, high, persist=persist)
+    return cast(int, Field("", int, low, high, persist=persist))
 
 
-def text(low: int, high: int, *, persist: bool = False) -> Any:
+def text(low: int, high: int, *, persist: bool = False) -> str:
     """Declare a field: a text of `low` to `high` characters, cleaned as chat is, so that it can be
     shown. `persist` is as in `number`. Raises ValueError."""
     _check(low, high, 0)
-    return Field("", str, low, high, persist=persist)
+    return cast(str, Field("", str, low, high, persist=persist))
 
 
 def _check(low: int, high: int, least: int) -> None:
@@ -78,9 +82,9 @@ def _check(low: int, high: int, least: int) -> None:
         )
 
 
-def flag(*, persist: bool = False) -> Any:
+def flag(*, persist: bool = False) -> bool:
     """Declare a field that is true or false. `persist` is as in `number`."""
-    return Field("", bool, persist=persist)
+    return cast(bool, Field("", bool, persist=persist))
 
 
 def declared(name: str, method: Any) -> Action:

@@ -9,7 +9,7 @@ import inspect
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias
 
 from flatlands.server.game.actions import Action
 from flatlands.server.game.actions import declared as declared_action
@@ -26,6 +26,15 @@ from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
 from flatlands.world.terrain import CELL, Terrain
 from flatlands.world.track import UNIT, Heading, Tile
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    _M = TypeVar("_M", bound=Me, default=Me)
+else:
+    from typing import TypeVar
+
+    _M = TypeVar("_M", bound=Me)
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
@@ -121,10 +130,12 @@ def _check_takes(name: str, method: Any, wanted: list[str]) -> None:
         raise ValueError(f"{name} must be a plain function, not async")
 
 
-class Part:
+class Part(Generic[_M]):
     """A part of a game, which any game may have. `game` is the game that has it.
 
-    Its hooks are called in addition to those of the game itself, in the order of the parts.
+    Its hooks are called in addition to those of the game itself, in the order of the parts. For
+    editors and type checkers, a game whose players have a class of their own says so in brackets:
+    `class Game(flatlands.Game[Painter])`.
     """
 
     #: Its kinds of events.
@@ -136,7 +147,7 @@ class Part:
     #: What the game's page may ask for, by name: see actions.py.
     actions: Mapping[str, Action] = {}
 
-    def __init__(self, game: "Game") -> None:
+    def __init__(self, game: "Game[_M]") -> None:
         self.game = game
         self.node: GameNode = game.node
         #: Returns node time in ms, the time that pages have too; in the test kit, the test's time.
@@ -177,14 +188,14 @@ class Part:
         change their names; nor their owners, if the hook has set them.
         """
 
-    def on_join(self, me: Any, back: bool) -> None:
+    def on_join(self, me: _M, back: bool) -> None:
         """A player has begun to play; `back`: it was here before, and now has a new connection.
 
         It is called once in the world, at the player's node, and may wait. It is not called when a
         worker passes the player to another one.
         """
 
-    def on_leave(self, me: Any) -> None:
+    def on_leave(self, me: _M) -> None:
         """A player has left the game: it has closed its page, or has been away for ten seconds.
 
         It is called at the player's node, and may wait. It is not called if that node dies.
@@ -192,11 +203,11 @@ class Part:
         PlayerGone.
         """
 
-    def on_enter(self, me: Any, square: Square, before: Square) -> None:
+    def on_enter(self, me: _M, square: Square, before: Square) -> None:
         """A player has come from one square into another. It is called once in the world, at the
         player's node, and may wait."""
 
-    def on_step(self, me: Any, tiles: list[Tile]) -> None:
+    def on_step(self, me: _M, tiles: list[Tile]) -> None:
         """A player has come to these tiles, one after the other, since the last call.
 
         It is called once in the world, at the player's node, some five times a second while the
@@ -205,7 +216,7 @@ class Part:
         told of a tile that the player turned away from before it got there.
         """
 
-    def on_touch(self, me: Any, thing: Any) -> None:
+    def on_touch(self, me: _M, thing: Any) -> None:
         """A player has come near a thing of one of the kinds in `things`.
 
         It is called once in the world for each touch, at the player's node, and may wait: somebody
@@ -218,7 +229,7 @@ class Part:
         touch nothing.
         """
 
-    def on_meet(self, me: Any, other: Seen) -> None:
+    def on_meet(self, me: _M, other: Seen) -> None:
         """A player has come near another one: within the `meets` tiles of the game.
 
         It is called once for each of the two, at its own node, and may wait. The two can meet again
@@ -255,7 +266,7 @@ class Part:
     @property
     def side(self) -> int:
         """The length of a square's side, in tiles."""
-        return int(self.node.grid.side)
+        return self.node.grid.side
 
     def broadcast_local(self, name: str, *fields: Any) -> None:
         """Send a message to the pages of this node's players, and no others, under a name that the
@@ -282,8 +293,7 @@ class Part:
     def things_in(self, square: Square) -> list[Thing]:
         """Return the things in a square, as far as this node knows: none where none of its players
         is near. Fields that are not shown have their lowest values."""
-        some: list[Thing] = self.node.play.items.things_in(square)
-        return some
+        return self.node.play.items.things_in(square)
 
     def players_in(self, square: Square) -> list[Seen]:
         """Return the players in a square, as this node knows them, without computer players."""
@@ -307,14 +317,13 @@ class Part:
         """Return up to `most` people with the most points on a board, each with `name`, `points`
         and `owner`, as they were some seconds ago. It waits for the store. Raises
         StoreUnavailable."""
-        top: list[Place] = self.node.play.boards.top(board, most)
-        return top
+        return self.node.play.boards.top(board, most)
 
     def blocked(self, tile: Tile) -> bool:
         """Return whether nobody can stand on a tile."""
         return bool(self.node.terrain.blocked(*tile))
 
-    def player(self, id: int) -> Any:
+    def player(self, id: int) -> _M | None:
         """Return a player of this node by its id, as `me` in hooks; None if it is not here."""
         resident = self.node.residents.by_id.get(id)
         return None if resident is None else self.game.me(self.node, resident)
@@ -328,14 +337,14 @@ class Part:
         return None
 
 
-class Game(Part):
+class Game(Part[_M]):
     """What is played. A game is a class, also called Game, that inherits from this one and has the
     game's hooks as methods (docs/games.md). `node` is what it may use of its node (node.py), and
     `options` the game's own object with the values of its options, or None. `alone` says whether
     this node, without a store, may keep what only one node of the machine may."""
 
     #: The class of its players, and of what they do: Me, or a class that inherits from it.
-    me: type[Me] = Me
+    me: type[_M] = Me  # type: ignore[assignment]
 
     #: The ground, as `terrain()`, `plain()` and `chunks(make)` return it: it is made from the seed
     #: of the world.
@@ -352,7 +361,7 @@ class Game(Part):
     page: str | None = None
 
     #: What is added to it: classes, or anything that returns a part when called with the game.
-    parts: Sequence[Callable[["Game"], Part]] = ()
+    parts: Sequence[Callable[["AnyGame"], "AnyPart"]] = ()
 
     #: The map of everybody leaves out computer players with ids from here on: they are no people.
     wild_from = OTHERS_FROM
@@ -400,6 +409,11 @@ class Game(Part):
         return Walked([], 0)
 
 
+#: A part or a game, whatever the class of its players.
+AnyPart: TypeAlias = Part[Any]
+AnyGame: TypeAlias = Game[Any]
+
+
 def every(
     seconds: float, *, once: bool = False, waits: bool = False, each: bool = False
 ) -> Callable[[_F], _F]:
@@ -430,7 +444,7 @@ def terrain() -> type[Terrain]:
     return Terrain
 
 
-def kept_as(kind: type[Part]) -> str:
+def kept_as(kind: type[AnyPart]) -> str:
     """Return the name under which the store has what a part keeps: that of the game's file or
     folder, followed by that of the part's class if the part is not the game itself."""
     *folders, name = kind.__module__.split(".")
@@ -439,18 +453,18 @@ def kept_as(kind: type[Part]) -> str:
     return module if issubclass(kind, Game) else f"{module}.{kind.__name__}"
 
 
-def declared(kind: type[Part]) -> list[tuple[str, Cells]]:
+def declared(kind: type[AnyPart]) -> list[tuple[str, Cells]]:
     """Return the layers of cells that a part declares, in the order of their names: that is the
     order of their numbers."""
     return [(name, value) for name, value in methods(kind) if isinstance(value, Cells)]
 
 
-def recorded(kind: type[Part]) -> list[tuple[str, Records[Any]]]:
+def recorded(kind: type[AnyPart]) -> list[tuple[str, Records[Any]]]:
     """Return the records that a part declares, by name."""
     return [(name, value) for name, value in methods(kind) if isinstance(value, Records)]
 
 
-def lasting(parts: Iterable[Part | type[Part]]) -> list[type[Thing] | type[Record]]:
+def lasting(parts: Iterable[AnyPart | type[AnyPart]]) -> list[type[Thing] | type[Record]]:
     """Return what some parts have in the store: their kinds of things and of records. Raises
     ValueError if two have the same name."""
     found: list[type[Thing] | type[Record]] = []
@@ -464,7 +478,7 @@ def lasting(parts: Iterable[Part | type[Part]]) -> list[type[Thing] | type[Recor
     return list(named.values())
 
 
-def schema(kind: type[Game]) -> list[Any]:
+def schema(kind: type[AnyGame]) -> list[Any]:
     """Return what must be the same at all nodes that play a game: the fields of players, and the
     layers and kinds of each part."""
     parts: list[Any] = [kind, *(one for one in kind.parts if isinstance(one, type))]

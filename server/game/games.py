@@ -19,7 +19,7 @@ from flatlands.brokers.base import short_hash
 from flatlands.stores.base import Store
 
 if TYPE_CHECKING:
-    from flatlands.server.game.game import Game
+    from flatlands.server.game.game import AnyGame
     from flatlands.server.game.node import GameNode
 
 #: The game that is played if nobody names one.
@@ -140,7 +140,7 @@ def note_fields(name: str, store: Store) -> None:
             raise InvalidGame(f"the game {name} has changed: {error}") from error
 
 
-def kind_of(name: str) -> "type[Game]":
+def kind_of(name: str) -> "type[AnyGame]":
     """Return the class of a game. Raises InvalidGame."""
     from flatlands.server.game import game
 
@@ -173,7 +173,7 @@ class Maker:
                 f"the ground of the game {self._name} fails: {where(error)}"
             ) from error
 
-    def __call__(self, node: "GameNode") -> "Game":
+    def __call__(self, node: "GameNode") -> "AnyGame":
         """Return the game of a node. Raises InvalidGame if an author's own game fails."""
         try:
             made = self._kind(node, options=self._options, alone=self._alone)
@@ -186,7 +186,7 @@ class Maker:
             raise InvalidGame(f"the game {self._name} cannot be created: {where(error)}") from error
 
 
-def _page(name: str, kind: "type[Game]") -> Path:
+def _page(name: str, kind: "type[AnyGame]") -> Path:
     """Return the folder of a game's page. Raises InvalidGame if there is no page in it."""
     folder = Path(getfile(kind)).resolve().parent / str(kind.page)
     index = folder / "index.html"

@@ -4,7 +4,7 @@ A game may declare fields of its players, which everybody sees.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from flatlands.server.game.cells import Cells, writer_of
 from flatlands.server.game.hooks import PlayerGone
@@ -24,6 +24,8 @@ from flatlands.server.storage.things import Event, Record, Thing, allowed, field
 from flatlands.stores.base import Rank
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE_LEAST, PACE_MOST, PACE_USUAL, UNIT, Tile, Track, tile_at
+
+_T = TypeVar("_T", bound=Thing)
 
 #: The most characters in all texts of a player's fields, since each enter event carries them.
 ENTER_CHARS_MOST = 40
@@ -184,7 +186,7 @@ class Me(Known):
         points = [play.boards.score(board, self.owner, n) for board, n in scores if self.owner]
         names = [play.boards.entry(self.owner, self.id, self.name)] if points else []
         some = list(then)
-        taken = bool(play.items.take(thing, some, points, names))
+        taken = play.items.take(thing, some, points, names)
         for one in some if taken else ():
             if isinstance(one, Thing) and one.id == thing.id and not one.after:
                 # What it has pushed out of its reach it can touch there.
@@ -229,7 +231,7 @@ class Me(Known):
                 )
         cells.write(some, value, writer_of(self.owner, self.id))
 
-    def change(self, thing: Thing, how: Callable[[Any], Thing]) -> Any:
+    def change(self, thing: _T, how: Callable[[_T], _T]) -> _T | None:
         """Replace a thing by what `how` makes of it with `again`, on the same tile; return the new
         thing, or None if the old one does not lie there any more.
 
@@ -263,8 +265,7 @@ class Me(Known):
         are 0 for a person without points there. It waits for the store. Raises PlayerGone and
         StoreUnavailable."""
         self._check()
-        rank: Rank = self._node.play.boards.rank(board, self.owner)
-        return rank
+        return self._node.play.boards.rank(board, self.owner)
 
     def emit(self, event: Event) -> None:
         """Publish an event of the player in its square. Raises PlayerGone; Refused if more than 50

@@ -14,6 +14,8 @@ from flatlands.server.game.actions import Action
 from flatlands.server.game.cells import CellLayer, undo, wipe, writers
 from flatlands.server.game.game import (
     WALKING,
+    AnyGame,
+    AnyPart,
     Game,
     Part,
     Present,
@@ -45,7 +47,7 @@ from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT, Tile, Track, tile_at
 
 #: Makes the game of the node that it is called with.
-Make = Callable[[GameNode], Game]
+Make = Callable[[GameNode], AnyGame]
 
 #: Players that a hook is called with at once, and ms between two such calls.
 EACH_AT_ONCE, EACH_PAUSE = 500, 5
@@ -60,7 +62,7 @@ class Play:
     def __init__(self, node: GameNode, make: Make) -> None:
         self._node = node
         self.game = make(node)
-        self._parts: list[Part] = [self.game, *[part(self.game) for part in self.game.parts]]
+        self._parts: list[AnyPart] = [self.game, *[part(self.game) for part in self.game.parts]]
         #: The calls of hooks about players, which wait for their turn.
         self.lines = Lines(node.loop, node.spawn)
         self._me = self.game.me
@@ -154,7 +156,7 @@ class Play:
             residents = node.residents.by_id
             Meetings(node.loop, node.replicas.squares, residents, reach, self._met)
 
-    def _take(self, part: Part) -> None:
+    def _take(self, part: AnyPart) -> None:
         """Take what a part declares. Raises ValueError."""
         loop = self._node.loop
         for event in part.events:
@@ -178,7 +180,7 @@ class Play:
                     call = partial(_with_each, self._node, call)
                 loop.every(round(seconds * 1000), call, can_wait=True)
 
-    def _take_things(self, part: Part) -> None:
+    def _take_things(self, part: AnyPart) -> None:
         """Take the kinds of things that a part declares. Raises ValueError."""
         loop = self._node.loop
         hooks = type(part).on_touch is not Part.on_touch
@@ -347,7 +349,7 @@ class Play:
 
 def _hook(
     loop: Any,
-    part: Part,
+    part: AnyPart,
     name: str,
     call: Callable[..., object] | None = None,
     *,
@@ -406,19 +408,19 @@ def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> C
     return begin
 
 
-def _planted(part: Part, cell: Tile) -> list[Thing]:
+def _planted(part: AnyPart, cell: Tile) -> list[Thing]:
     """Return what a part plants in a cell, up to one thing more than is allowed."""
     return list(islice(part.plant(cell), THINGS_A_STEP + 1))
 
 
-def _begin(game: Game) -> Hook | None:
+def _begin(game: AnyGame) -> Hook | None:
     """Return the hook that says where a newcomer begins; None if the game has none."""
     if type(game).begin is Game.begin:
         return None
     return _hook(game.node.loop, game, "begin", partial(_beginning, game))
 
 
-def _beginning(game: Game) -> tuple[int, int] | None:
+def _beginning(game: AnyGame) -> tuple[int, int] | None:
     """Return where a game lets a newcomer begin, in units, or None. Raises ValueError."""
     tile = game.begin()
     if tile is None:
@@ -430,7 +432,7 @@ def _beginning(game: Game) -> tuple[int, int] | None:
 
 
 def _shown(
-    node: GameNode, game: Game, events: Mapping[type[Event], int], layers: Sequence[CellLayer]
+    node: GameNode, game: AnyGame, events: Mapping[type[Event], int], layers: Sequence[CellLayer]
 ) -> list[list[Any]]:
     """Return what pages are told of a game: its kinds of things and events, its cells, what players
     have, and how they walk on which ground."""

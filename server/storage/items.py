@@ -61,6 +61,8 @@ MADE: Final = ""
 NO_ROOM: Final = "there is no room for this here: walk on a little"
 
 _T = TypeVar("_T")
+_Thing = TypeVar("_Thing", bound=Thing)
+_Record = TypeVar("_Record", bound=Record)
 
 
 class _Kind(NamedTuple):
@@ -165,7 +167,7 @@ class Items:
         thing.places = places
         return thing, waits
 
-    def read_record(self, kind: type[Record], item: Item | None) -> Record | None:
+    def read_record(self, kind: type[_Record], item: Item | None) -> _Record | None:
         """Return a record as it is in the store; None if it is not there, or over. Raises Newer."""
         if item is None or not item.delay:
             return None
@@ -231,8 +233,8 @@ class Items:
     # answer.
 
     def checked(
-        self, things: Iterable[Any], cell: Tile | None = None, *, left: bool = False
-    ) -> list[Thing]:
+        self, things: Iterable[_Thing], cell: Tile | None = None, *, left: bool = False
+    ) -> list[_Thing]:
         """Check and return things that a game wants to lie somewhere. Those that lay nowhere yet
         get ids: by the `cell` that they are planted in and their numbers there, or at random.
         `left`: a player leaves or changes them. Raises ValueError."""
@@ -260,7 +262,7 @@ class Items:
             raise ValueError("one thing cannot lie in two places")
         return some
 
-    def _following(self, then: Iterable[Any]) -> list[Thing | Record]:
+    def _following(self, then: Iterable[Thing | Record]) -> list[Thing | Record]:
         """Check and return what follows something that is taken. Raises ValueError."""
         some = list(then)
         things = self.checked(one for one in some if not isinstance(one, Record))
@@ -312,10 +314,10 @@ class Items:
                 if found is not None and found[0].version == one.version:
                     yield item.body
 
-    def change(self, thing: Thing, how: Callable[[Thing], Thing]) -> Thing | None:
+    def change(self, thing: _Thing, how: Callable[[_Thing], _Thing]) -> _Thing | None:
         """Replace a thing that lies somewhere with what `how` makes of it; return that, or None if
         it is not there. Raises what `how` raises, and ValueError."""
-        square, changed = self.square(thing), list[Thing]()
+        square, changed = self.square(thing), list[_Thing]()
 
         def make(item: Item | None) -> Item | None:
             found = None if item is None else self.read_thing(item.id, item.body)
@@ -323,6 +325,7 @@ class Items:
             if found is None or found[1]:
                 return None
             before = found[0]
+            assert isinstance(before, type(thing)), "its kind follows from its id"
             after = how(before)
             fits = isinstance(after, Thing) and not after.after
             if not fits or (after.id, after.tile) != (before.id, before.tile) or after is before:

@@ -7,7 +7,7 @@ kept in memory.
 
 import copy
 from collections.abc import Callable, Iterable
-from typing import Generic, Self, TypeVar, cast
+from typing import Generic, Self, TypeVar
 
 from flatlands.server.storage.items import Items, group_of
 from flatlands.server.storage.things import Record, Thing
@@ -113,4 +113,4 @@ class Records(Generic[_R]):
         return self._items.item(record)[1]
 
     def _read(self, item: Item | None) -> _R | None:
-        return cast(_R | None, self._items.read_record(self.kind, item))
+        return self._items.read_record(self.kind, item)

@@ -10,7 +10,7 @@ from collections import namedtuple
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from flatlands.server.messages import peer_batches
 from flatlands.server.messages.peer_batches import Kind
@@ -55,6 +55,9 @@ COUNT_MOST = 100
 
 #: The most characters of a record's id.
 RECORD_ID_CHARS = 120
+
+
+_T = TypeVar("_T", bound="Thing")
 
 
 class _Fields:
@@ -359,14 +362,14 @@ def declare(kind: type[Thing] | type[Event]) -> Kind:
     return peer_batches.declare(kind.row, *always, *kind.shown)
 
 
-def read(kind: type[Thing], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> Thing:
+def read(kind: type[_T], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> _T:
     """Return a thing that lies on a tile. Fields without a value get their lowest one."""
     thing = kind(tile, **values)
     thing.id, thing.version = id, version
     return thing
 
 
-def of_row(kind: type[Thing], row: Any, square: Square, side: int) -> Thing:
+def of_row(kind: type[_T], row: Any, square: Square, side: int) -> _T:
     """Return the thing of which a node has told others by `row`, a tuple as in world/things.py.
     `side` is that of squares in tiles."""
     tile = square[0] * side + row.x // UNIT, square[1] * side + row.y // UNIT

@@ -49,7 +49,7 @@ class Paths(Part):
         for id, tile, walks in zip(*players, strict=True):
             if walks:
                 trodden.append(tile)
-                if worn[tile] >= ROAD and not races(me := self.player(id)):
+                if worn[tile] >= ROAD and (me := self.player(id)) and not races(me):
                     me.pace(FASTER, LASTS)
 
     @every(1)

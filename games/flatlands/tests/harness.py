@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from flatlands import Game as Engine
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
+from flatlands.server.game.game import AnyGame
 from flatlands.server.game.node import GameNode
 from flatlands.stores.base import Store
 from flatlands.stores.registry import open_store
@@ -53,7 +53,7 @@ class Harness(harness.Harness):
         self.rules, self.sizes = rules, sizes
         super().__init__(Game, None, *more, **named)
 
-    def game(self, node: GameNode) -> Engine:
+    def game(self, node: GameNode) -> AnyGame:
         """Return the game, with these rules and sizes."""
         self.options = options_of(self.rules, self.sizes)
         return super().game(node)

@@ -79,7 +79,8 @@ def quotes(entries: Iterable[Entry]) -> list[str]:
 
 def _part(one: Entry) -> str:
     """Return in words where the middle of a part of the world is; its landmark stands near it."""
-    return way((0, 0), tuple((at * PART + PART // 2) * UNIT for at in (one.x, one.y)))
+    x, y = ((at * PART + PART // 2) * UNIT for at in (one.x, one.y))
+    return way((0, 0), (x, y))
 
 
 _QUOTES: Final[dict[str, Callable[[Entry], str]]] = {

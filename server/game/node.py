@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from flatlands.server.messages.channels import Channels
+from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.names import NameSearch
-from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.runtime.loop import Loop
+from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
@@ -53,17 +54,21 @@ class GameNode(Protocol):
     outbox: Outbox
     peers: Peers
     replicas: Replicas
+    square_context: SquareContext
 
     # Players.
     movement: Movement
     residents: Residents
     takeovers: Takeovers
-    orders: Orders
+    moderation: Moderation
     names: NameSearch
 
     @property
     def play(self) -> GamePlay:
         """What is played on it: it is not there before all parts of the game are made."""
+
+    def set_terrain(self, terrain: Any) -> None:
+        """Use another ground, such as one with walls on it, for all walks from now on."""
 
     def broadcast(self, name: str, fields: list[Any], around: list[int]) -> None:
         """Send a message to the pages of all players in the world: see Part.broadcast."""

@@ -27,6 +27,7 @@ from flatlands.server.game.game import (
 )
 from flatlands.server.game.hooks import Hook, Lines
 from flatlands.server.game.me import Guest
+from flatlands.server.game.node import GameNode
 from flatlands.server.messages.peer_batches import Kind, enters
 from flatlands.server.messages.peer_protocol import ENTRIES, ENTRIES_WITH_VALUES
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused

@@ -34,7 +34,7 @@ with packages("swarm"):
     from flatlands.loadtest.kit.page import write_json
     from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, on_cores
     from flatlands.loadtest.kit.terminal import Terminal
-    from flatlands.loadtest.swarm.kept import run_apart
+    from flatlands.loadtest.swarm.result_files import run_apart
 
 #: The commit of the last release, 0.4.0, with which .ci/run compares.
 RELEASE = "3e09fd89"

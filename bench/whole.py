@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flatlands.loadtest.swarm.kept import run_apart
+from flatlands.loadtest.swarm.result_files import run_apart
 
 #: Each run is measured for so long.
 MEASURED_SECONDS = 6

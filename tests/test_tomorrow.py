@@ -8,9 +8,9 @@ import msgpack
 import pytest
 
 from flatlands import wire
+from flatlands.loadtest.swarm.blocking_client import BlockingClient
 from flatlands.loadtest.swarm.connection import SHAKING
 from flatlands.loadtest.swarm.generator import Generator
-from flatlands.loadtest.swarm.visitor import Visitor
 from flatlands.model import Model
 from flatlands.server.net.frames import frame
 from tests.loadtest.test_generator import PLAN
@@ -146,7 +146,7 @@ def bot(told):
 
 
 def visitor(told):
-    guest = Visitor.__new__(Visitor)
+    guest = BlockingClient.__new__(BlockingClient)
     guest.rest = b"".join(frame(msgpack.packb(m)) for _, messages in told for m in messages)
     return guest.token(), guest._await(wire.LINK)[1:2]
 

@@ -24,9 +24,9 @@ with packages("swarm"):
     from flatlands.loadtest.kit.options import whole
     from flatlands.loadtest.kit.processes import Trouble
     from flatlands.loadtest.kit.signals import Interrupted
-    from flatlands.loadtest.swarm import show
+    from flatlands.loadtest.swarm import terminal_output
     from flatlands.loadtest.swarm.result import END, Options, Result
-    from flatlands.loadtest.swarm.run import Field, run
+    from flatlands.loadtest.swarm.run import RunContext, run
 
 #: The measured time before the fault.
 BEFORE_SECONDS = 3.0
@@ -62,7 +62,7 @@ class Outcome:
     invalid: list[str] = field(default_factory=list)
 
 
-def try_fault(name: str, bots: int, display: show.Display) -> Outcome:
+def try_fault(name: str, bots: int, display: terminal_output.Display) -> Outcome:
     """Inflict one fault on a new server, under a number of bots."""
     fault = FAULTS[name]
     seconds = BEFORE_SECONDS + fault.seconds + fault.promise + AFTER_SECONDS
@@ -75,13 +75,15 @@ def try_fault(name: str, bots: int, display: show.Display) -> Outcome:
         with contextlib.ExitStack() as stack:
             ground = Ground(stack, fault.broker, fault.workers, squares)
 
-            def deed(there: Field, ground: Ground = ground, over: list[int] = over) -> None:
+            def injection(
+                there: RunContext, ground: Ground = ground, over: list[int] = over
+            ) -> None:
                 ground.field = there
                 signals.sleep(BEFORE_SECONDS)
-                over.append(fault.deed(ground))
+                over.append(fault.injection(ground))
 
             with display.following(f"{name}: {fault.about}", options) as following:
-                result = run(options, following, deed, ground.target)
+                result = run(options, following, injection, ground.target)
         outcome.result = result
         signals.check()
         if not result.invalid:
@@ -115,7 +117,7 @@ def judge(outcome: Outcome, result: Result, over: Sequence[int]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     given = _parser().parse_args(arguments)
-    display = show.Display()
+    display = terminal_output.Display()
     outcomes: list[Outcome] = []
     code = 0
     with signals.remembered():
@@ -138,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or (3 if any(outcome.invalid for outcome in outcomes) else 0)
 
 
-def _soaked(seconds: int, bots: int, display: show.Display) -> int:
+def _soaked(seconds: int, bots: int, display: terminal_output.Display) -> int:
     display.say(f"soak: {bots:,} bots for {seconds} s, who come and go, under faults")
     found = soak(seconds, bots, display)
     for line in found.lines:

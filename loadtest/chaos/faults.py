@@ -15,11 +15,11 @@ import psutil
 
 from flatlands.loadtest.chaos.ground import RESTART_WITHIN, Ground
 from flatlands.loadtest.kit import signals
-from flatlands.loadtest.swarm.visitor import Visitor, connected
+from flatlands.loadtest.swarm.blocking_client import BlockingClient, connected
 
 #: A function that does a fault, and returns the time in us, by the run's clock, from which the
 #: promise counts.
-Deed = Callable[[Ground], int]
+Inject = Callable[[Ground], int]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Fault:
     """
 
     about: str
-    deed: Deed
+    injection: Inject
     promise: float
     seconds: float = 0.0
     cuts: bool = False
@@ -46,15 +46,15 @@ def _kill_worker(ground: Ground) -> int:
     return ground.now()
 
 
-def _stop_worker(seconds: float) -> Deed:
-    def deed(ground: Ground) -> int:
+def _stop_worker(seconds: float) -> Inject:
+    def injection(ground: Ground) -> int:
         begin = ground.now()
         ground.stop(ground.workers()[0], seconds)
         # A worker that stands still for long is killed and started again meanwhile, so the promise
         # counts from the beginning.
         return ground.now() if seconds < 10 else begin
 
-    return deed
+    return injection
 
 
 def _kill_supervisor(ground: Ground) -> int:
@@ -84,26 +84,26 @@ def _kill_forwarder(ground: Ground) -> int:
     return ground.now()
 
 
-def _stop(process: Callable[[Ground], psutil.Process]) -> Deed:
-    """Return a deed after which a process stands still for five seconds."""
+def _stop(process: Callable[[Ground], psutil.Process]) -> Inject:
+    """Return a fault by which a process stands still for five seconds."""
 
-    def deed(ground: Ground) -> int:
+    def injection(ground: Ground) -> int:
         ground.stop(process(ground), 5)
         return ground.now()
 
-    return deed
+    return injection
 
 
-def _restart_broker(which: int, seconds: float) -> Deed:
-    def deed(ground: Ground) -> int:
+def _restart_broker(which: int, seconds: float) -> Inject:
+    def injection(ground: Ground) -> int:
         ground.restart_broker(which, seconds)
         return ground.now()
 
-    return deed
+    return injection
 
 
-def _hang_up(times: int) -> Deed:
-    def deed(ground: Ground) -> int:
+def _hang_up(times: int) -> Inject:
+    def injection(ground: Ground) -> int:
         before = set(ground.workers())
         for turn in range(times):
             if turn:
@@ -114,16 +114,16 @@ def _hang_up(times: int) -> Deed:
             signals.sleep(0.1)
         return ground.now()
 
-    return deed
+    return injection
 
 
-def _http(make: Callable[[], Iterator[bytes]]) -> Deed:
-    """Return a deed that floods the server with HTTP for six seconds, on one connection at a time.
+def _http(make: Callable[[], Iterator[bytes]]) -> Inject:
+    """Return a fault that floods the server with HTTP for six seconds, on one connection at a time.
 
     Nobody may notice it, so the promise counts from its beginning.
     """
 
-    def deed(ground: Ground) -> int:
+    def injection(ground: Ground) -> int:
         begin = ground.now()
         until = time.monotonic() + 6
         while time.monotonic() < until:
@@ -141,7 +141,7 @@ def _http(make: Callable[[], Iterator[bytes]]) -> Deed:
                     answers.join()
         return begin
 
-    return deed
+    return injection
 
 
 def _swallow(source: socket.socket) -> None:
@@ -164,11 +164,11 @@ def _chunked() -> Iterator[bytes]:
 def _hang_up_before_handover(ground: Ground) -> int:
     for _ in range(30):
         with contextlib.suppress(OSError):
-            with Visitor(ground.target.address) as visitor:
+            with BlockingClient(ground.target.address) as visitor:
                 token = visitor.hello().token()
             # Any worker may accept it: in about half of the cases not the one with the player.
             for _ in range(3):
-                with Visitor(ground.target.address) as visitor:
+                with BlockingClient(ground.target.address) as visitor:
                     visitor.hello(token).reset()
     return ground.now()
 
@@ -176,7 +176,7 @@ def _hang_up_before_handover(ground: Ground) -> int:
 def _join_and_drop(ground: Ground) -> int:
     until = time.monotonic() + 4
     while time.monotonic() < until:
-        with contextlib.suppress(OSError), Visitor(ground.target.address) as visitor:
+        with contextlib.suppress(OSError), BlockingClient(ground.target.address) as visitor:
             visitor.hello().reset()
         signals.sleep(1 / 60)
     return ground.now()
@@ -186,10 +186,10 @@ def _close_and_stay(ground: Ground) -> int:
     with contextlib.ExitStack() as staying:
         for _ in range(10):
             with contextlib.suppress(OSError):
-                with Visitor(ground.target.address) as visitor:
+                with BlockingClient(ground.target.address) as visitor:
                     token = visitor.hello().token()
                     visitor.close(1012)
-                staying.enter_context(Visitor(ground.target.address)).hello(token).reset()
+                staying.enter_context(BlockingClient(ground.target.address)).hello(token).reset()
         # This is longer than players stay in the world after their connections were lost.
         signals.sleep(12)
     return ground.now()

@@ -9,7 +9,7 @@ import psutil
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import Program, Trouble, children
 from flatlands.loadtest.swarm import target
-from flatlands.loadtest.swarm.run import Field
+from flatlands.loadtest.swarm.run import RunContext
 
 #: Seconds within which a new server must find the port free, and start.
 RESTART_WITHIN = 60.0
@@ -30,7 +30,7 @@ class Ground:
         self.target = stack.enter_context(
             target.started(broker, workers, squares, environment=self._secret)
         )
-        self.field: Field | None = None
+        self.field: RunContext | None = None
 
     def now(self) -> int:
         """Return the time by the run's clock, in us."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from flatlands.loadtest.chaos.faults import FAULTS, SOAKING
 from flatlands.loadtest.chaos.ground import Ground
 from flatlands.loadtest.kit import signals
-from flatlands.loadtest.swarm import show
+from flatlands.loadtest.swarm import terminal_output
 from flatlands.loadtest.swarm.result import Options
-from flatlands.loadtest.swarm.run import Field, run
+from flatlands.loadtest.swarm.run import RunContext, run
 
 #: The time between two faults.
 PAUSE_SECONDS = 8.0
@@ -48,7 +48,7 @@ class Soaked:
     invalid: bool = False
 
 
-def soak(seconds: float, bots: int, display: show.Display) -> Soaked:
+def soak(seconds: float, bots: int, display: terminal_output.Display) -> Soaked:
     """Make bots come and go for `seconds`; compare the server before and after."""
     found = Soaked()
     with contextlib.ExitStack() as stack:
@@ -64,27 +64,29 @@ def soak(seconds: float, bots: int, display: show.Display) -> Soaked:
     return found
 
 
-def _play(ground: Ground, bots: int, seconds: float, display: show.Display, found: Soaked) -> None:
+def _play(
+    ground: Ground, bots: int, seconds: float, display: terminal_output.Display, found: Soaked
+) -> None:
     options = Options(
         bots=bots, seconds=seconds, scenario="churn", sample=10, late=500.0, pin=False
     )
     until = time.monotonic() + seconds + 8
     done: list[str] = []
 
-    def deed(there: Field) -> None:
+    def injection(there: RunContext) -> None:
         ground.field = there
         while time.monotonic() < until - PAUSE_SECONDS:
             for name in SOAKING:
                 left = until - time.monotonic()
                 if left > PAUSE_SECONDS + FAULTS[name].seconds:
-                    FAULTS[name].deed(ground)
+                    FAULTS[name].injection(ground)
                     done.append(name)
                     signals.sleep(PAUSE_SECONDS)
             if left <= PAUSE_SECONDS * 3:
                 return
 
     with display.following(f"soak: {seconds:.0f} s", options) as following:
-        result = run(options, following, deed, ground.target)
+        result = run(options, following, injection, ground.target)
     if result.error:
         found.broken.append(result.error)
     found.invalid = bool(result.invalid)

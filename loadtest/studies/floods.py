@@ -21,7 +21,7 @@ from flatlands import wire
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.studies.study import Column, Measure, Point, Study
 from flatlands.loadtest.swarm import target
-from flatlands.loadtest.swarm.visitor import Address, Visitor, connected
+from flatlands.loadtest.swarm.blocking_client import Address, BlockingClient, connected
 
 #: So many players are measured.
 PLAYERS = 200
@@ -145,7 +145,7 @@ def join_and_drop(to: Address) -> None:
     """Join and reset the connection at once."""
 
     def work() -> None:
-        with Visitor(to) as visitor:
+        with BlockingClient(to) as visitor:
             visitor.hello().token()
             visitor.reset()
 
@@ -158,7 +158,7 @@ def chat_by_coming_back(to: Address) -> None:
 
     def work() -> None:
         nonlocal token
-        with Visitor(to) as visitor:
+        with BlockingClient(to) as visitor:
             token = visitor.hello(token).token()
             visitor.socket.sendall(wire.message(wire.SAY, "x" * 120) * 5)
             time.sleep(0.01)
@@ -172,7 +172,7 @@ def control_frames(to: Address, opcode: int) -> None:
     flood = wire.client_frame(b"", opcode) * 2000
 
     def work() -> None:
-        with Visitor(to) as visitor:
+        with BlockingClient(to) as visitor:
             visitor.hello().token()
             while True:
                 visitor.socket.sendall(flood)
@@ -184,7 +184,7 @@ def handshakes(to: Address) -> None:
     """Open and reset WebSockets."""
 
     def work() -> None:
-        with Visitor(to) as visitor:
+        with BlockingClient(to) as visitor:
             visitor.reset()
 
     _again(work)
@@ -212,7 +212,7 @@ FLOODS: dict[str, Callable[[Address], None]] = {
 # Players.
 
 
-class Player(Visitor):
+class Player(BlockingClient):
     """A player that walks to and fro, and is measured."""
 
     def __init__(self, to: Address, number: int) -> None:

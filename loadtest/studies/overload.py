@@ -15,7 +15,7 @@ from flatlands.loadtest.kit.processes import Program, Trouble
 from flatlands.loadtest.studies.study import Column, Measure, Point, Study
 from flatlands.loadtest.studies.swarm import measured
 from flatlands.loadtest.swarm.result import Options, Result
-from flatlands.loadtest.swarm.run import Field
+from flatlands.loadtest.swarm.run import RunContext
 
 #: Players that walk to and fro on half a core, in the runs that last.
 PLAYERS = 2000, 3000, 4000
@@ -49,10 +49,10 @@ def _options(players: int, seconds: float) -> Options:
     return Options(players, seconds, "pace", squares=squares, joins=1000.0, late=500.0)
 
 
-def _steal(after: float, seconds: float) -> Callable[[Field], None]:
-    """Return a deed that waits `after` seconds, then takes half the server's core for `seconds`."""
+def _steal(after: float, seconds: float) -> Callable[[RunContext], None]:
+    """Return an injection that waits `after` seconds, then takes half the server's core for `seconds`."""
 
-    def deed(_: Field) -> None:
+    def injection(_: RunContext) -> None:
         signals.sleep(after)
         cpus = shared_out()[0]
         thief = Program([sys.executable, "-c", "while True: pass"], "the thief", cpus=cpus)
@@ -61,7 +61,7 @@ def _steal(after: float, seconds: float) -> Callable[[Field], None]:
         finally:
             thief.end()
 
-    return deed
+    return injection
 
 
 def found(name: str, rows: Sequence[dict[str, float]], result: Result) -> Point:

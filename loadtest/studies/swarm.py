@@ -5,14 +5,14 @@ from collections.abc import Callable
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.swarm.result import Options, Progress, Result
-from flatlands.loadtest.swarm.run import Field, run
+from flatlands.loadtest.swarm.run import RunContext, run
 
 
 def measured(
     options: Options,
     name: str,
     note: Callable[[str], None],
-    deed: Callable[[Field], None] | None = None,
+    injection: Callable[[RunContext], None] | None = None,
 ) -> Result:
     """Do a run of the swarm, and return its result; `note` gets what happens, after its `name`.
 
@@ -22,7 +22,7 @@ def measured(
     def following(progress: Progress) -> None:
         note(f"{name}: {progress.phase}, {progress.bots:,} players")
 
-    result = run(options, following, deed=deed)
+    result = run(options, following, injection=injection)
     # A run that was interrupted returns what it has measured.
     signals.check()
     if not result.measured:

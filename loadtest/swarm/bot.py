@@ -1,7 +1,7 @@
 """One bot: a WebSocket client that plays as docs/protocol.md describes.
 
-It is called when bytes have come for it, and when one of its deeds is due. It never decides what to
-do: loadtest/swarm/scenarios.py does, or the bot of a game, to which it looks like `flatlands.Bot`.
+It is called when bytes have come for it, and when one of its events is due. It never decides what
+to do: loadtest/swarm/scenarios.py does, or the bot of a game, to which it looks like `flatlands.Bot`.
 It follows what others do only if it `sees`, since that costs as much as all the rest.
 """
 
@@ -20,7 +20,7 @@ from flatlands.loadtest.swarm.connection import (
     SHAKING,
     Connection,
 )
-from flatlands.loadtest.swarm.course import Course
+from flatlands.loadtest.swarm.intent_log import IntentLog
 from flatlands.loadtest.swarm.observer import Look, Observer
 from flatlands.loadtest.swarm.reader import Flush
 from flatlands.wire import Square
@@ -78,7 +78,7 @@ class Bot(Connection, Playing):
     ) -> None:
         Connection.__init__(self, world.door, world.sockets)
         Playing.__init__(self, f"bot-{index}", ticket)
-        self.world, self._tally = world, world.tally
+        self.world, self._counters = world, world.counters
         self.index = index
         #: Tiles that its screen shows.
         self.viewport = viewport
@@ -105,7 +105,7 @@ class Bot(Connection, Playing):
         #: The id of the player that its token stands for, or 0, and how often it has tried to come
         #: back.
         self.former = self.tries = 0
-        self.course = Course()
+        self.intent_log = IntentLog()
         #: The address to which it was asked to go, and the socket of the machine that asked.
         self._asked_to = ""
         self._last: Any = None
@@ -128,7 +128,7 @@ class Bot(Connection, Playing):
         self.pinged = now
         #: The time at which the oldest ping without a pong was sent, or 0.
         self.awaited = 0
-        self.course = Course(self.course.seq if self.former else 0)
+        self.intent_log = IntentLog(self.intent_log.seq if self.former else 0)
         self.ready_at = 0
         self.held_changes = 0
         self._looked = []
@@ -149,8 +149,8 @@ class Bot(Connection, Playing):
         if not data:
             self.lose(self._why)
             return
-        tally = self._tally
-        tally.bytes += len(data)
+        counters = self._counters
+        counters.bytes += len(data)
         if self.state == SHAKING:
             self._shake(self._rest + data)
             return
@@ -158,7 +158,7 @@ class Bot(Connection, Playing):
             data, end = self._rest + data if self._rest else data, 0
             while end < len(data):
                 data, end = data[end:], 0
-                for part, end_of_part in tally.reader.parts(data, self.view, now):
+                for part, end_of_part in counters.reader.parts(data, self.view, now):
                     end = end_of_part
                     if isinstance(part, Flush):
                         self._flushed(part, now)
@@ -180,7 +180,7 @@ class Bot(Connection, Playing):
         door, self._asked_to = self.world.door_at(self._asked_to), ""
         if door is None or self.deaf or self.rude:
             return
-        self._tally.counted["moved"] += 1
+        self._counters.counted["moved"] += 1
         self._end("it went to another machine", heard=None)
         self._last, self._door = self.socket, door
         self.connect(now)
@@ -193,7 +193,7 @@ class Bot(Connection, Playing):
 
     def _resync(self) -> None:
         """Forget what is known: everything is told again, perhaps by another node."""
-        self._tally.resyncs += 1
+        self._counters.resyncs += 1
         self._anew = _squares(self.held)
         self.hold_nothing()
         self._forget_all()
@@ -211,13 +211,13 @@ class Bot(Connection, Playing):
             return False
         if self.observer is not None or self.sees:
             return False
-        self._tally.bytes += flush.size
+        self._counters.bytes += flush.size
         self._flushed(flush, now)
         return True
 
     def _flushed(self, flush: Flush, now: int) -> None:
         flush.arrivals.append(now)
-        self._tally.events += flush.events
+        self._counters.events += flush.events
         if self.observer is not None:
             self.observer.take(flush.message, now)
         if self.sees:
@@ -304,15 +304,15 @@ class Bot(Connection, Playing):
             "left": left,
             "why": why,
             "welcomed": self._welcomed,
-            "former_seq": self.course.former,
+            "former_seq": self.intent_log.former,
             "offset": self.offset,
             "honest": not self.deaf and not self.rude,
             "node": self.view.now().name,
             "held_changes": self.held_changes,
-            "intents": self.course.intents,
-            "late": self.course.late,
-            "timeline": self.course.timeline,
-            "told_at": self.course.told_at,
+            "intents": self.intent_log.intents,
+            "late": self.intent_log.late,
+            "timeline": self.intent_log.timeline,
+            "told_at": self.intent_log.told_at,
             "observed": self.observer.report() if self.observer is not None else None,
             "looked": self._looked,
         }
@@ -340,17 +340,17 @@ class Bot(Connection, Playing):
 
     def _move(self, kind: int, *fields: int) -> None:
         if self.walking != "none":
-            last = self.course.intents[-1] if self.course.intents else 0
+            last = self.intent_log.intents[-1] if self.intent_log.intents else 0
             # The time at which a move is due identifies it: no two are due at one time.
             self.intend(max(self.due, last + 1), self.world.now(), kind, *fields)
-            self._tally.moves += 1
+            self._counters.moves += 1
 
     def intend(self, due: int, now: int, kind: int, *fields: int) -> None:
         """Send an intent that was due at the time `due`.
 
         An acknowledgement that is due soon goes with it, as in the browser's page.
         """
-        number = self.course.intend(due, now)
+        number = self.intent_log.intend(due, now)
         self.world.dues.put(self.index, number, due)
         data = wire.message(kind, number, self._node_time(due), *fields)
         if self.ack_due and self.ack_by - now < ACK_WITH:
@@ -381,7 +381,7 @@ class Bot(Connection, Playing):
     @property
     def unanswered(self) -> bool:
         """Whether its last move has not yet been answered by an event of its own."""
-        return bool(self.ready_at) and not self.course.answered
+        return bool(self.ready_at) and not self.intent_log.answered
 
     def _node_time(self, now: int) -> int:
         return round(now / 1000 + self.offset)
@@ -394,23 +394,23 @@ class Bot(Connection, Playing):
         """Return where it, or a player that it sees, is by what it was told: (x, y) in tiles."""
         if id not in (None, self.id):
             return super().place(id)
-        x, y = self.course.at(self._node_time(self.world.now()))
+        x, y = self.intent_log.at(self._node_time(self.world.now()))
         return x / TILE, y / TILE
 
     @property
     def halted(self) -> bool:
         """Whether its walk was over or blocked, by what it was last told of it."""
-        return self.course.position[2] == self.course.position[3] == 0
+        return self.intent_log.position[2] == self.intent_log.position[3] == 0
 
     def stands(self, now: int) -> bool:
         """Return whether its last move is answered, and over."""
-        return not self.unanswered and self.course.over(self._node_time(now))
+        return not self.unanswered and self.intent_log.over(self._node_time(now))
 
     # What it receives.
 
     def moved(self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int) -> None:
-        """Note an event of its own; see Course."""
-        self.course.moved(square, seq, ack, track, now)
+        """Note an event of its own; see IntentLog."""
+        self.intent_log.moved(square, seq, ack, track, now)
 
     def _other(self, payload: bytes, now: int) -> None:
         first = payload[0]
@@ -435,7 +435,7 @@ class Bot(Connection, Playing):
             if self.sees:
                 self._apply(message)
         if kind == wire.SNAPSHOT:
-            self._tally.snapshots += 1
+            self._counters.snapshots += 1
             unpacker = msgpack.Unpacker()
             unpacker.feed(payload)
             unpacker.read_array_header()
@@ -459,9 +459,9 @@ class Bot(Connection, Playing):
             code, sentence = msgpack.unpackb(payload)[1:3]
             if code == "full" and self._last is not None:
                 # It comes back to the machine that asked it to go.
-                self._tally.counted["no_seat"] += 1
+                self._counters.counted["no_seat"] += 1
             else:
-                self._tally.refused(self.rude, self.sees, code, sentence)
+                self._counters.refused(self.rude, self.sees, code, sentence)
 
     def _welcome(self, fields: list[Any], now: int) -> None:
         _, _, _, node_now, _, x, y, side, speed, diagonal, _, drop = fields[:12]
@@ -471,15 +471,15 @@ class Bot(Connection, Playing):
         self.offset = node_now - now / 1000
         self.world.rules(side, speed, diagonal, drop)
         self.world.dues.name(self.index, self.id)
-        self.course.position = x, y, 0, 0, node_now, 0
+        self.intent_log.position = x, y, 0, 0, node_now, 0
         self._welcomed = now
-        if self.former == self.id and not self.course.timeline:
+        if self.former == self.id and not self.intent_log.timeline:
             # A player that comes back before it is removed stands where it stood, without an event.
             span = self.world.span
-            self.course.go_on((x // span, y // span), now)
+            self.intent_log.go_on((x // span, y // span), now)
         if self.former != self.id:
             self.home = x / TILE, y / TILE
-            self.course.former = 0
+            self.intent_log.former = 0
         self.world.welcomed(self)
         self._let_go()
         self.ping(now)
@@ -490,7 +490,7 @@ class Bot(Connection, Playing):
             self.offset = node_now - (then + now) / 2000
         self.awaited = 0 if then >= self.pinged else self.pinged
         if now - then > SLOW:
-            self._tally.slow.append((then, now))
+            self._counters.slow.append((then, now))
 
     def _note_held(self, rect: Any) -> None:
         if self.held is not None and rect != self.held:

@@ -16,9 +16,9 @@ from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_d
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.kit.thresholds import CROSSED
 from flatlands.loadtest.studies.connections import command as idle
-from flatlands.loadtest.swarm import compare, join, kept, show
-from flatlands.loadtest.swarm.lead import Hand, gathered
-from flatlands.loadtest.swarm.line import SECRET, secret
+from flatlands.loadtest.swarm import compare, follower, result_files, terminal_output
+from flatlands.loadtest.swarm.control_channel import SECRET, secret
+from flatlands.loadtest.swarm.leader import RemoteGenerator, gathered
 from flatlands.loadtest.swarm.result import LATE, Options, Result
 from flatlands.loadtest.swarm.run import run
 from flatlands.loadtest.swarm.scenarios import OWN, SCENARIOS, scenario
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments[:1] == ["compare"]:
         return compare.main(arguments[1:])
     if arguments[:1] == ["join"]:
-        return join.main(arguments[1:])
+        return follower.main(arguments[1:])
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.scenario == idle.NAME:
@@ -51,21 +51,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     done: list[Result] = []
-    display = show.Display()
+    display = terminal_output.Display()
     with signals.remembered(), ExitStack() as stack:
         try:
             target = there(given.url, given.insecure, given.admin_token) if given.url else None
-            hands: list[Hand] = []
+            remotes: list[RemoteGenerator] = []
             if given.lead:
-                hands = stack.enter_context(gathered(given.lead, given.generators, display.say))
-                processes = sum(hand.processes for hand in hands)
+                remotes = stack.enter_context(gathered(given.lead, given.generators, display.say))
+                processes = sum(remote.processes for remote in remotes)
                 plans = [replace(options, processes=processes) for options in plans]
             for number, options in enumerate(plans, 1):
-                title = show.title(options, number, len(plans))
+                title = terminal_output.title(options, number, len(plans))
                 with display.following(title, options) as following:
                     if given.prometheus is not None:
-                        following = kept.telling(given.prometheus, following)
-                    done.append(run(options, following, target=target, hands=hands))
+                        following = result_files.telling(given.prometheus, following)
+                    done.append(run(options, following, target=target, remotes=remotes))
                 if done[-1].error == "interrupted":
                     break
         except Trouble as trouble:
@@ -83,35 +83,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _keep(given: argparse.Namespace, done: list[Result]) -> None:
     if given.json is not None:
-        write_json(given.json, kept.as_json(done, given.admin_token or ""))
+        write_json(given.json, result_files.as_json(done, given.admin_token or ""))
     if given.csv is not None:
-        kept.write_csv(given.csv, done)
+        result_files.write_csv(given.csv, done)
     if given.prometheus is not None:
-        kept.write_prometheus(given.prometheus, done)
+        result_files.write_prometheus(given.prometheus, done)
     if given.report is not None:
-        kept.write_report(given.report, done, given.admin_token or "")
+        result_files.write_report(given.report, done, given.admin_token or "")
 
 
-def _judge(done: list[Result], display: show.Display) -> int:
+def _judge(done: list[Result], display: terminal_output.Display) -> int:
     code = 0
     for result in done:
         for fault in result.faults:
-            display.say(f"failed: {show.name(result.options)}: {fault}")
+            display.say(f"failed: {terminal_output.name(result.options)}: {fault}")
             code = 1
         for why in result.invalid:
             display.say(
-                f"not valid: {show.name(result.options)}: {why}; stop other programs here, "
-                "use fewer bots, or --processes on a machine with more cores"
+                f"not valid: {terminal_output.name(result.options)}: {why}; stop other programs "
+                "here, use fewer bots, or --processes on a machine with more cores"
             )
             code = code or 3
-    for name, runs in show.grouped(done).items():
-        for why in show.crossed(runs):
+    for name, runs in terminal_output.grouped(done).items():
+        for why in terminal_output.crossed(runs):
             display.say(f"crossed: {name}: {why}")
             code = code or CROSSED
     if any(result.error == "interrupted" for result in done):
         return 130
     if code == 0:
-        display.say(f"all right: {show.praise(done)}")
+        display.say(f"all right: {terminal_output.praise(done)}")
     return code
 
 
@@ -299,7 +299,9 @@ def _parser() -> argparse.ArgumentParser:
         help="a run is not valid if one move in a hundred was sent more than MS milliseconds late "
         f"({LATE:g})",
     )
-    parser.add_fail_if(show.VALUES, "a run, or of the median of several ('server >= 80%%' too)")
+    parser.add_fail_if(
+        terminal_output.VALUES, "a run, or of the median of several ('server >= 80%%' too)"
+    )
     add(
         "--seed",
         type=whole(0, 2**32 - 1),

@@ -17,7 +17,7 @@ from rich.table import Table
 from flatlands.loadtest.kit.options import Parser
 from flatlands.loadtest.kit.terminal import Terminal
 from flatlands.loadtest.kit.thresholds import CROSSED
-from flatlands.loadtest.swarm.show import FIGURES, shown
+from flatlands.loadtest.swarm.terminal_output import FIGURES, shown
 
 #: The figures of which more is better.
 MORE_IS_BETTER = ("per CPU s",)

@@ -1,4 +1,4 @@
-"""One process of the swarm: an event loop over its bots' sockets and their agenda.
+"""One process of the swarm: an event loop over its bots' sockets and their event queue.
 
 The load is an open loop: a move is sent when it is due, however late the server answers, and its
 latency counts from that time. The process reports how late it sent moves itself (`late`), since a
@@ -23,23 +23,23 @@ import numpy as np
 from flatlands import wire
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
 from flatlands.loadtest.kit.signals import leave_to_parent
-from flatlands.loadtest.swarm.agenda import Agenda
+from flatlands.loadtest.swarm.behaviour import Behaviour
 from flatlands.loadtest.swarm.bot import DEAD_AFTER_US, MADE_WITHIN_US, QUIET_PING_US, Bot
 from flatlands.loadtest.swarm.connection import CLOSED, CONNECTING, PLAYING, SECURING, Sockets
-from flatlands.loadtest.swarm.plan import Plan
-from flatlands.loadtest.swarm.play import Play
-from flatlands.loadtest.swarm.tally import Tally
+from flatlands.loadtest.swarm.counters import Counters
+from flatlands.loadtest.swarm.event_queue import EventQueue
+from flatlands.loadtest.swarm.process_options import ProcessOptions
 
 SECOND = 1_000_000
 
 #: us between two rounds over all bots.
 HOUSEKEEPING = SECOND // 2
 
-#: Sockets that are read before the agenda is looked at again.
+#: Sockets that are read before the event queue is looked at again.
 AT_ONCE = 64
 
 
-def launch(plans: Sequence[Plan], stack: ExitStack) -> list[Connection]:
+def launch(plans: Sequence[ProcessOptions], stack: ExitStack) -> list[Connection]:
     """Start a process of the swarm for each plan; return their pipes. They end with the stack."""
     context = multiprocessing.get_context("spawn")
     pipes = []
@@ -61,7 +61,7 @@ def _end(process: Any, pipe: Connection) -> None:
         process.join()
 
 
-def main(pipe: Any, plan: Plan) -> None:
+def main(pipe: Any, plan: ProcessOptions) -> None:
     """Run one process of the swarm until the other end of its pipe ends it."""
     leave_to_parent()
     raise_descriptor_limit()
@@ -80,11 +80,11 @@ def main(pipe: Any, plan: Plan) -> None:
 class Generator:
     """The event loop of a process. Times are in us of the run's clock."""
 
-    def __init__(self, pipe: Any, plan: Plan) -> None:
+    def __init__(self, pipe: Any, plan: ProcessOptions) -> None:
         self.plan, self._pipe = plan, pipe
         self.now = plan.now
-        self.sockets, self.tally, self._agenda = Sockets(), Tally(), Agenda()
-        self.play = Play(plan, self.sockets, self._agenda, self.tally)
+        self.sockets, self.counters, self._event_queue = Sockets(), Counters(), EventQueue()
+        self.play = Behaviour(plan, self.sockets, self._event_queue, self.counters)
         self._bots = self.play.bots
         #: Bytes that were read and not yet processed: (bot, its socket, bytes, time of reading).
         self._received: deque[tuple[Bot, socket.socket, bytes, int]] = deque()
@@ -100,12 +100,12 @@ class Generator:
         epoll.register(self._pipe.fileno(), select.EPOLLIN)
         running, counting = True, False
         while running:
-            due = self._agenda.next(housekeeping)
+            due = self._event_queue.next(housekeeping)
             busy = self._received or counting
             wait = 0 if busy else max(due - self.now(), 0) / SECOND
             for turn, (fd, mask) in enumerate(epoll.poll(wait)):
                 if turn % AT_ONCE == AT_ONCE - 1:
-                    self._agenda.do(self.now())
+                    self._event_queue.do(self.now())
                 bot = self.sockets.of(fd)
                 if bot is None:
                     if fd == self._pipe.fileno():
@@ -118,19 +118,19 @@ class Generator:
             # measured. But the bytes must not wait for long, or flushes are acknowledged too late.
             for turn in range(min(len(self._received), max(AT_ONCE, len(self._received) // 4))):
                 if turn % AT_ONCE == AT_ONCE - 1:
-                    self._agenda.do(self.now())
+                    self._event_queue.do(self.now())
                 bot, source, data, now = self._received.popleft()
                 bot.waiting -= 1
                 # Meanwhile the bot may have hung up, and connected again.
                 if bot.state != CLOSED and bot.socket is source:
                     bot.received(data, now)
-            self._agenda.do(self.now())
+            self._event_queue.do(self.now())
             if self.now() >= housekeeping:
                 housekeeping = self.now() + HOUSEKEEPING
                 self._keep_house()
                 counting = True
             elif counting:
-                counting = self.tally.count()
+                counting = self.counters.count()
 
     def serve(self, bot: Bot, mask: int) -> None:
         """Read and write what a bot's socket is ready for; `mask` is from epoll."""
@@ -159,7 +159,7 @@ class Generator:
         if data is None:
             return
         now = self.now()
-        flush = self.tally.reader.flushes.get(data)
+        flush = self.counters.reader.flushes.get(data)
         if flush is None or not bot.hears(flush, now):
             self._wait(bot, data, now)
 
@@ -179,7 +179,7 @@ class Generator:
             self.play.join(early=False)
         elif order == "report":
             self.play.look()
-            self.tally.turn()
+            self.counters.turn()
             self._keep_house()
             self._pipe.send(("report", self._report()))
         elif order == "close":
@@ -192,9 +192,9 @@ class Generator:
     def _keep_house(self) -> None:
         # What was ready at the last round is counted now at the latest: otherwise a swarm that is
         # never idle would seem to receive nothing.
-        while self.tally.count():
-            self._agenda.do(self.now())
-        self.tally.turn()
+        while self.counters.count():
+            self._event_queue.do(self.now())
+        self.counters.turn()
         now = self.now()
         self.sockets.close_parted()
         wire.renew_key()
@@ -214,7 +214,7 @@ class Generator:
         """Return counts of everything since the start."""
         playing = [bot for bot in self._bots if bot.state == PLAYING]
         return {
-            **self.tally.progress(),
+            **self.counters.progress(),
             "at": now,
             "playing": len(playing),
             "joined": len(self.play.joined),
@@ -240,6 +240,6 @@ class Generator:
             "lives": lives,
             "at": now,
             "rules": (self.play.span, self.play.drop),
-            "slow": self.tally.slow,
+            "slow": self.counters.slow,
             "stalled": self.play.lockstep.stalled(),
         }

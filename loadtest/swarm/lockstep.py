@@ -3,12 +3,12 @@
 A single lost message stops a bot, and then its neighbours.
 """
 
-from flatlands.loadtest.swarm.agenda import Agenda
 from flatlands.loadtest.swarm.bot import Bot
 from flatlands.loadtest.swarm.connection import PLAYING
-from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.counters import Counters
+from flatlands.loadtest.swarm.event_queue import EventQueue
+from flatlands.loadtest.swarm.process_options import ProcessOptions
 from flatlands.loadtest.swarm.scenarios import scenario
-from flatlands.loadtest.swarm.tally import Tally
 
 SECOND = 1_000_000
 
@@ -22,8 +22,8 @@ AGAIN = 2000
 class Lockstep:
     """Counts neighbours' steps. Times are in us of the run's clock."""
 
-    def __init__(self, plan: Plan, agenda: Agenda, tally: Tally) -> None:
-        self._plan, self._agenda, self._tally = plan, agenda, tally
+    def __init__(self, plan: ProcessOptions, event_queue: EventQueue, counters: Counters) -> None:
+        self._plan, self._event_queue, self._counters = plan, event_queue, counters
         self._move = scenario(plan.scenario, plan.game).move
         #: A bot's index -> id of a neighbour -> the last intent (`ack`) that the bot was told of.
         self._neighbours: dict[int, dict[int, int]] = {}
@@ -34,7 +34,7 @@ class Lockstep:
 
     def begin(self, bot: Bot, now: int) -> None:
         """Let a bot step from now on."""
-        self._agenda.put(now + SECOND, self._step, bot, (bot.asked, 0))
+        self._event_queue.put(now + SECOND, self._step, bot, (bot.asked, 0))
 
     def stop(self, now: int) -> None:
         """Stop all bots from stepping."""
@@ -79,8 +79,8 @@ class Lockstep:
                     acks[id] = players[id].ack
             bot.due = now
             self._move(bot)
-            self._tally.counted["steps"] += 1
+            self._counters.counted["steps"] += 1
             self._stepped[bot.index] = now
             number += 1
         pause = SECOND / self._plan.rate if complete else AGAIN
-        self._agenda.put(now + round(pause), self._step, bot, (life, number))
+        self._event_queue.put(now + round(pause), self._step, bot, (life, number))

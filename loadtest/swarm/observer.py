@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flatlands.loadtest.swarm.dues import Dues
+from flatlands.loadtest.swarm.intent_times import IntentTimes
 from flatlands.model import GONE, SNAPSHOT_ENTRY, Model, Square
 
 #: ms by which a batch of another node may seem to be older than the one before it, because the
@@ -42,7 +42,7 @@ class Observer(Model):
     acknowledges none.
     """
 
-    def __init__(self, dues: Dues) -> None:
+    def __init__(self, dues: IntentTimes) -> None:
         super().__init__()
         self._dues = dues
         #: When the message came that is being read; the row of its batch, or -1 for a snapshot; and

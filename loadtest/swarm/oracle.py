@@ -1,6 +1,6 @@
 """Judges a run: compares what the bots did with what the observing bots were told.
 
-The truth about a player is what its own bot did and was told of itself (loadtest/swarm/world.py).
+The truth about a player is what its own bot did and was told of itself (loadtest/swarm/truth.py).
 The oracle knows no server. It is pure: arrays in, a verdict out.
 
 Whether an observer must be told of a move depends on the squares that its viewport covered:
@@ -30,7 +30,7 @@ import numpy as np
 
 from flatlands.loadtest.swarm.observer import INCARNATION
 from flatlands.loadtest.swarm.replaced import Hidden, News, pay
-from flatlands.loadtest.swarm.world import (
+from flatlands.loadtest.swarm.truth import (
     COVERED,
     GRAIN,
     LINGERS,
@@ -38,7 +38,7 @@ from flatlands.loadtest.swarm.world import (
     SLACK,
     TILE,
     Interest,
-    World,
+    Truth,
 )
 from flatlands.model import GONE, LEAVE, SNAPSHOT_ENTRY
 
@@ -134,7 +134,7 @@ class Verdict:
         return self
 
 
-def judge(world: World) -> Verdict:
+def judge(world: Truth) -> Verdict:
     """Return the verdict on a run."""
     verdict = Verdict()
     for life in world.lives:
@@ -163,7 +163,7 @@ def _misplaced(timeline: Any, span: int) -> int:
     return int((~inside).sum())
 
 
-def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
+def _judge_one(world: Truth, life: dict[str, Any]) -> Verdict:
     verdict = Verdict(observers=1)
     observed = life["observed"]
     verdict.duplicate, verdict.reordered = observed["duplicate"], observed["reordered"]
@@ -189,7 +189,7 @@ def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
 
 
 def _judge_moves(
-    world: World,
+    world: Truth,
     interest: Interest,
     life: dict[str, Any],
     begin: int,
@@ -228,7 +228,7 @@ def _judge_moves(
 
 
 def _account(
-    world: World,
+    world: Truth,
     interest: Interest,
     untold: dict[int, list[int]],
     life: dict[str, Any],
@@ -282,7 +282,7 @@ def _account(
 
 
 def _passed_on(
-    world: World, interest: Interest, life: dict[str, Any], id: int, number: int
+    world: Truth, interest: Interest, life: dict[str, Any], id: int, number: int
 ) -> bool:
     """Return whether others at the node were told of a move in a square that the observer held."""
     return any(
@@ -301,7 +301,7 @@ def _in_order(news: list[News]) -> list[News]:
 
 
 def _hidden(
-    world: World, interest: Interest, id: int, news: list[News], numbers: list[int]
+    world: Truth, interest: Interest, id: int, news: list[News], numbers: list[int]
 ) -> list[Hidden]:
     """Return a player's events of which an observer was not told, between those that it was told.
 
@@ -353,7 +353,7 @@ def _untold(before: News, between: list[News]) -> int:
     return last - begun - sum(news.seq > begun for news in between)
 
 
-def _surely_held(world: World, interest: Interest, id: int, before: News, after: News) -> bool:
+def _surely_held(world: Truth, interest: Interest, id: int, before: News, after: News) -> bool:
     """Return whether everything that a player did between two news of it had to be told."""
     lives = world.by_id.get(id)
     if lives is None or len(lives) > 1 or before.row < 0 or after.row < 0:
@@ -386,7 +386,7 @@ def _held_late(holds: Any, some: Hidden) -> bool:
     return bool(((holds[:, 0] >= some.after) & (holds[:, 0] <= some.before)).any())
 
 
-def _judge_end(world: World, interest: Interest, life: dict[str, Any], verdict: Verdict) -> None:
+def _judge_end(world: Truth, interest: Interest, life: dict[str, Any], verdict: Verdict) -> None:
     """Compare what an observer believes at the end with the truth."""
     beliefs = {row[0]: row for row in life["observed"]["beliefs"].tolist()}
     last = np.array([world.ended - COVERED])

@@ -16,7 +16,7 @@ from flatlands.loadtest.kit import page as kit
 from flatlands.loadtest.kit.charts import Bar, Line
 from flatlands.loadtest.swarm.oracle import FAULTS, Verdict
 from flatlands.loadtest.swarm.result import Result
-from flatlands.loadtest.swarm.show import (
+from flatlands.loadtest.swarm.terminal_output import (
     ACCOUNT,
     FIGURES,
     crossed,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flatlands import wire
-from flatlands.loadtest.swarm.views import View
+from flatlands.loadtest.swarm.slot_tables import SlotTable
 from flatlands.wire import Batch, Crowd
 
 #: Turns for which a batch is remembered after it was read. A flush is remembered for two.
@@ -21,14 +21,14 @@ FORGOTTEN = 500
 
 
 class Read:
-    """A batch or a crowd, the view that has read it, and what it found; see View.read.
+    """A batch or a crowd, the view that has read it, and what it found; see SlotTable.read.
 
     `own`: it is surely of the bots' own node, and not of another one.
     """
 
     __slots__ = ("batch", "view", "dues", "lacking", "own")
 
-    def __init__(self, batch: Batch | Crowd, view: View, now: int) -> None:
+    def __init__(self, batch: Batch | Crowd, view: SlotTable, now: int) -> None:
         self.batch, self.view = batch, view
         if isinstance(batch, Crowd):
             self.dues, self.lacking = view.follow(batch)
@@ -62,7 +62,7 @@ class Flush:
     )
 
     def __init__(
-        self, number: int, reads: list[Read], size: int, view: View, message: tuple[Any, ...]
+        self, number: int, reads: list[Read], size: int, view: SlotTable, message: tuple[Any, ...]
     ) -> None:
         self.number, self.message = number, message
         self.size = size
@@ -124,7 +124,7 @@ class Reader:
         del self._unneeded[-FORGOTTEN:]
         return bool(self._unneeded)
 
-    def parts(self, data: bytes, view: View, now: int) -> Iterator[tuple[Part, int]]:
+    def parts(self, data: bytes, view: SlotTable, now: int) -> Iterator[tuple[Part, int]]:
         """Yield the part of each whole frame among bytes, and where the frame ends.
 
         They came at the time `now`, to a bot with this view. What a view makes of a flush depends
@@ -138,7 +138,7 @@ class Reader:
             else:
                 yield wire.payload(data[begin], content), end
 
-    def _flush(self, frame: bytes, content: bytes, view: View, now: int) -> Flush:
+    def _flush(self, frame: bytes, content: bytes, view: SlotTable, now: int) -> Flush:
         known = self.flushes.get(frame) or self._old.get(frame)
         if known is not None:
             if known.own and known.view is not view:
@@ -164,7 +164,7 @@ class Reader:
         flush = self.flushes[frame] = Flush(number, reads, len(frame), view, message)
         return flush
 
-    def _batch(self, key: tuple[Any, ...], view: View, now: int) -> Read:
+    def _batch(self, key: tuple[Any, ...], view: SlotTable, now: int) -> Read:
         """Return what a view has read in the batch or crowd with this number and time of its flush,
         these fields, and this class."""
         _, sent, fields, kind = key

@@ -20,19 +20,19 @@ from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.machine import pinned
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.kit.signals import Interrupted
-from flatlands.loadtest.swarm import dues
+from flatlands.loadtest.swarm import intent_times
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.generator import HOUSEKEEPING, launch
 from flatlands.loadtest.swarm.ground import compare
-from flatlands.loadtest.swarm.lead import SILENT_SECONDS, Hand, book, settle
+from flatlands.loadtest.swarm.leader import SILENT_SECONDS, RemoteGenerator, book, settle
+from flatlands.loadtest.swarm.measurement import ITSELF, Measurement, ProgressTotals
 from flatlands.loadtest.swarm.oracle import judge
-from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.process_options import ProcessOptions
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show, figures
 from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.loadtest.swarm.screens import look, returns
 from flatlands.loadtest.swarm.target import Target, Watch
-from flatlands.loadtest.swarm.window import ITSELF, Latest, Window
-from flatlands.loadtest.swarm.world import GRAIN, World
+from flatlands.loadtest.swarm.truth import GRAIN, Truth
 
 SECOND = 1_000_000
 
@@ -68,8 +68,8 @@ class _Ended(Exception):
         self.certain = certain
 
 
-class Field:
-    """What a deed sees of the run during which it is done, and the orders that it can give."""
+class RunContext:
+    """What an injected fault sees of the run, and the orders that it can give."""
 
     def __init__(self, target: Target, now: Callable[[], int], order: Callable[..., None]) -> None:
         self.target = target
@@ -83,20 +83,20 @@ class Field:
 
 
 #: A function that is called in a separate thread when the measured time begins.
-Deed = Callable[[Field], None]
+Injection = Callable[[RunContext], None]
 
 
 def run(
     options: Options,
     show: Show,
-    deed: Deed | None = None,
+    injection: Injection | None = None,
     target: Target | None = None,
-    hands: Sequence[Hand] = (),
+    remotes: Sequence[RemoteGenerator] = (),
 ) -> Result:
     """Do one run and return its result. `show` is called with its progress.
 
-    `deed` is done during the measured time, and may end and start the server. `target` is a running
-    server; without it, one is started. `hands` are the generators that play, if they are on other
+    `injection` is done during the measured time, and may end and start the server. `target` is a
+    running server; without it, one is started. `remotes` are the generators that play, if they are on other
     machines: `options.processes` counts their processes. Raises Trouble and Interrupted only before
     the server runs. Later failures are in the result, with everything measured before them.
     """
@@ -118,7 +118,7 @@ def run(
                     game=options.game,
                 )
             )
-        return _Run(options, target, swarm_cpus, show, stack, deed, hands).do()
+        return _Run(options, target, swarm_cpus, show, stack, injection, remotes).do()
 
 
 class _Run:
@@ -129,34 +129,34 @@ class _Run:
         cpus: Sequence[int],
         show: Show,
         stack: ExitStack,
-        deed: Deed | None,
-        hands: Sequence[Hand],
+        injection: Injection | None,
+        remotes: Sequence[RemoteGenerator],
     ) -> None:
         self._options, self._target, self._show = options, target, show
-        #: With a deed, the server may end in the middle of the run.
-        self._deed = deed
+        #: With an injected fault, the server may end in the middle of the run.
+        self._injection = injection
         self._epoch = time.monotonic_ns() // 1000 - SECOND
-        self._hands = hands
-        sizes = {hand.who: hand.processes for hand in hands} or {ITSELF: options.processes}
-        self._latest = Latest(sizes)
+        self._remotes = remotes
+        sizes = {remote.who: remote.processes for remote in remotes} or {ITSELF: options.processes}
+        self._latest = ProgressTotals(sizes)
         self._reports: list[dict[str, Any]] = []
         seed = random.getrandbits(32) if options.seed is None else options.seed
         self._result = Result(options, broker=target.url, seed=seed)
         self._shown = 0.0
         self._phase_began: tuple[str, float] = ("", 0.0)
         self._alone_since: float | None = None
-        self._deed_failed = ""
+        self._injection_failed = ""
         self._ordering = threading.Lock()
         self._nothing = self._latest.each()
         #: What `_progress` shows: all until now, and since it was shown last; and when that was.
-        self._window = Window(self._latest, target, {})
-        self._recent, self._told = Window(self._latest, target, {}), 0
+        self._measurement = Measurement(self._latest, target, {})
+        self._recent, self._told = Measurement(self._latest, target, {}), 0
         chosen = scenario(options.scenario, options.game)
         viewports = (options.viewport,) if options.viewport else chosen.viewports
         rate = chosen.rate if options.rate is None else options.rate
-        memory = None if hands else dues.room(options.bots)
+        memory = None if remotes else intent_times.room(options.bots)
         plans = [
-            Plan(
+            ProcessOptions(
                 address=target.address,
                 name=target.name,
                 tls=target.tls,
@@ -174,16 +174,16 @@ class _Run:
                 returns=options.returns,
                 bots=options.bots,
                 dues=memory,
-                elsewhere=bool(hands),
+                elsewhere=bool(remotes),
                 seed=self._result.seed,
             )
             for number in range(options.processes)
         ]
-        self._pipes: list[Connection | Hand] = []
-        for hand in hands:
-            first, plans = plans[: hand.processes], plans[hand.processes :]
-            hand.begin(first, book(options.scenario, options.game))
-            self._pipes.append(hand)
+        self._pipes: list[Connection | RemoteGenerator] = []
+        for remote in remotes:
+            first, plans = plans[: remote.processes], plans[remote.processes :]
+            remote.begin(first, book(options.scenario, options.game))
+            self._pipes.append(remote)
         self._pipes += launch(plans, stack)
 
     def _now(self) -> int:
@@ -203,11 +203,11 @@ class _Run:
             self._result.error, self._result.certain = str(trouble), True
         except Interrupted:
             self._result.error, self._result.certain = "interrupted", True
-        for hand in self._hands:
+        for remote in self._remotes:
             with suppress(Trouble):
                 # That a generator ended was reported already; the others may play in the next run.
-                hand.finish()
-        self._result.generators = [hand.told() for hand in self._hands]
+                remote.finish()
+        self._result.generators = [remote.told() for remote in self._remotes]
         return self._result
 
     def _phases(self, watch: Watch) -> None:
@@ -225,16 +225,16 @@ class _Run:
             self._order("move")
         self._wait("warming up", WARM_UP_SECONDS if options.warm_up is None else options.warm_up)
         self._fresh("warming up")
-        window = self._window = Window(self._latest, self._target, self._target.stats())
+        window = self._measurement = Measurement(self._latest, self._target, self._target.stats())
         if late:
             self._order("storm")
-        deed = threading.Thread(target=self._do_deed, daemon=True)
-        if self._deed is not None:
-            deed.start()
+        injection = threading.Thread(target=self._inject, daemon=True)
+        if self._injection is not None:
+            injection.start()
         try:
             while (
                 left := options.seconds - (self._now() - window.begin) / SECOND
-            ) > 0 or deed.is_alive():
+            ) > 0 or injection.is_alive():
                 self._wait("measuring", min(1.0 - HOUSEKEEPING / SECOND, max(left, 0.1)))
                 self._fresh("measuring")
                 result.series.append(window.row())
@@ -249,32 +249,32 @@ class _Run:
         self._order("report")
         self._wait("reporting", REPORT_SECONDS, lambda _: len(self._reports) == options.processes)
         watch.look()
-        for hand in self._hands:
-            hand.finish()
-            if (off := hand.told()["uncertain_ms"]) > CLOCKS:
-                result.invalid.append(f"the clock of {hand.who} may be {off:.0f} ms off")
+        for remote in self._remotes:
+            remote.finish()
+            if (off := remote.told()["uncertain_ms"]) > CLOCKS:
+                result.invalid.append(f"the clock of {remote.who} may be {off:.0f} ms off")
         self._sum_up_joining()
         if not result.invalid:
             self._judge((window.begin, window.end), watch)
-        if not self._hands:
+        if not self._remotes:
             self._order("end")
 
     def _judge(self, measured: tuple[int, int], watch: Watch) -> None:
         result = self._result
-        if self._hands:
+        if self._remotes:
             result.between = settle(self._reports, measured).summary()
-        world = World(self._reports, measured, watch.losses)
+        world = Truth(self._reports, measured, watch.losses)
         result.verdict = judge(world)
         result.returns = returns(world, until=world.ended - round(BACK_WITHIN * SECOND))
         compare(world.everybody, result.verdict)
         result.screens = look(world, strangers=self._options.url is not None)
 
-    def _do_deed(self) -> None:
-        assert self._deed is not None
+    def _inject(self) -> None:
+        assert self._injection is not None
         try:
-            self._deed(Field(self._target, self._now, self._order))
+            self._injection(RunContext(self._target, self._now, self._order))
         except Exception as error:
-            self._deed_failed = f"{type(error).__name__}: {error}"
+            self._injection_failed = f"{type(error).__name__}: {error}"
 
     # Talking to the processes of the swarm.
 
@@ -286,9 +286,9 @@ class _Run:
             except OSError as error:
                 raise _Ended("a process of the swarm has died", certain=True) from error
 
-    def _hear(self, pipe: Connection | Hand) -> None:
+    def _hear(self, pipe: Connection | RemoteGenerator) -> None:
         """Receive a message from a process, and note what it says."""
-        who = pipe.who if isinstance(pipe, Hand) else ITSELF
+        who = pipe.who if isinstance(pipe, RemoteGenerator) else ITSELF
         try:
             kind, content, *number = pipe.recv()
         except (EOFError, OSError) as error:
@@ -316,15 +316,17 @@ class _Run:
         while (left := started + seconds - time.monotonic()) > 0:
             signals.check()
             for pipe in wait(self._pipes, min(left, 0.25)):
-                assert isinstance(pipe, Connection | Hand)
+                assert isinstance(pipe, Connection | RemoteGenerator)
                 self._hear(pipe)
-            for hand in self._hands:
-                if phase != "reporting" and time.monotonic() - hand.heard > SILENT_SECONDS:
-                    raise _Ended(f"{hand.who} was silent for {SILENT_SECONDS:.0f} s", certain=True)
-            if self._target.died and self._deed is None:
+            for remote in self._remotes:
+                if phase != "reporting" and time.monotonic() - remote.heard > SILENT_SECONDS:
+                    raise _Ended(
+                        f"{remote.who} was silent for {SILENT_SECONDS:.0f} s", certain=True
+                    )
+            if self._target.died and self._injection is None:
                 raise _Ended(f"{self._target.died} during the run", certain=True)
-            if self._deed_failed:
-                raise _Ended(f"the planned action failed: {self._deed_failed}", certain=True)
+            if self._injection_failed:
+                raise _Ended(f"the planned action failed: {self._injection_failed}", certain=True)
             total = self._latest.total()
             self._progress(phase, time.monotonic() - self._phase_began[1], total)
             self._check_alone(total)
@@ -366,7 +368,7 @@ class _Run:
             # A server that was running already is asked too seldom for figures of one second.
             recent["server"] = None
         done = self._result.measured > 0
-        so_far = self._result if done else self._window.sum_up(Result(options))
+        so_far = self._result if done else self._measurement.sum_up(Result(options))
         self._show(Progress(phase, seconds, total["playing"], recent, so_far))
 
     def _sum_up_joining(self) -> None:

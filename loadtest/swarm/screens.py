@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from flatlands.loadtest.swarm.oracle import DIMMED
-from flatlands.loadtest.swarm.world import SECOND, SLACK, Interest, World
+from flatlands.loadtest.swarm.truth import SECOND, SLACK, Interest, Truth
 from flatlands.model import GONE, LEAVE
 
 #: A player that came less long ago need not be seen yet.
@@ -110,7 +110,7 @@ class Returns:
         return {name: count for name, count in names.items() if count}
 
 
-def returns(world: World, *, until: int) -> Returns:
+def returns(world: Truth, *, until: int) -> Returns:
     """Return which bots came back. Those that were cut off after `until`, in us, had no time to."""
     by_bot: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for life in sorted(world.everybody, key=lambda life: int(life["asked"])):
@@ -148,7 +148,7 @@ def _is_older(life: dict[str, Any]) -> bool:
     return bool(len(seqs) and seqs.max() < life["former_seq"])
 
 
-def look(world: World, *, strangers: bool) -> Screens:
+def look(world: Truth, *, strangers: bool) -> Screens:
     """Return how right the screens were. `strangers`: there may be players that are not bots."""
     found = Screens()
     known = {life["id"] for life in world.everybody}
@@ -161,7 +161,7 @@ def look(world: World, *, strangers: bool) -> Screens:
 
 
 def _look(
-    world: World,
+    world: Truth,
     life: dict[str, Any],
     players: list[int],
     known: set[int],

@@ -9,7 +9,7 @@ from flatlands.loadtest.chaos.faults import FAULTS, SOAKING
 from flatlands.loadtest.swarm.oracle import Verdict
 from flatlands.loadtest.swarm.result import END, Options, Result
 from flatlands.loadtest.swarm.screens import Returns, Screens
-from flatlands.loadtest.swarm.world import SECOND
+from flatlands.loadtest.swarm.truth import SECOND
 from tests.processes import ROOT
 from tests.quiet import tries
 

@@ -10,15 +10,15 @@ import pytest
 
 from flatlands import wire
 from flatlands.loadtest.swarm.connection import CLOSED, PLAYING
-from flatlands.loadtest.swarm.course import Course
-from flatlands.loadtest.swarm.dues import room
 from flatlands.loadtest.swarm.generator import Generator
-from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.intent_log import IntentLog
+from flatlands.loadtest.swarm.intent_times import room
+from flatlands.loadtest.swarm.process_options import ProcessOptions
 from flatlands.loadtest.swarm.reader import Flush
 from flatlands.model import Known
 from flatlands.server.net.frames import frame
 
-PLAN = Plan(
+PLAN = ProcessOptions(
     address=("127.0.0.1", 1),
     name="",
     tls="",
@@ -74,17 +74,17 @@ def test_a_bot_that_finds_no_seat_where_it_was_asked_to_go_comes_back_without_fa
     with far, socket.create_server(("127.0.0.1", 0)) as elsewhere:
         server = f"127.0.0.1:{elsewhere.getsockname()[1]}"
         bot.received(frame(msgpack.packb([wire.MOVED, f"http://{server}"])), 0)
-        assert bot.state != PLAYING and generator.play.tally.counted["moved"] == 1
+        assert bot.state != PLAYING and generator.play.counters.counted["moved"] == 1
         bot.writable()
         bot.received(b"HTTP/1.1 101 Switching Protocols\r\n\r\n", 1)
         bot.received(frame(msgpack.packb([wire.ERROR, "full", "this world is full"])), 2)
         bot.received(b"", 3)
         for _ in range(2):
             generator.sockets.close_parted()
-    tally = generator.play.tally
+    counters = generator.play.counters
     assert bot in generator.play.away and bot._door is generator.play.door
-    assert tally.counted["no_seat"] == 1
-    assert not tally.complaints and not tally.counted["lost"]
+    assert counters.counted["no_seat"] == 1
+    assert not counters.complaints and not counters.counted["lost"]
 
 
 def test_a_bot_that_was_cut_off_before_the_others_came_has_joined(pipe, generator):
@@ -101,22 +101,22 @@ def test_a_bot_that_was_cut_off_before_the_others_came_has_joined(pipe, generato
 
 
 def test_a_bot_that_stands_from_a_later_moment_on_is_there_already():
-    course = Course()
-    course.position = 7, 8, 0, 0, 5000, 0
-    assert course.at(4999) == course.at(5001) == (7, 8)
-    course.position = 7, 8, 100, 0, 5000, 10
-    assert course.at(4999) == (7, 8) and course.at(5005) == (57, 8)
+    intent_log = IntentLog()
+    intent_log.position = 7, 8, 0, 0, 5000, 0
+    assert intent_log.at(4999) == intent_log.at(5001) == (7, 8)
+    intent_log.position = 7, 8, 100, 0, 5000, 10
+    assert intent_log.at(4999) == (7, 8) and intent_log.at(5005) == (57, 8)
 
 
 def test_events_before_a_border_are_noted_in_their_place_if_they_are_read_afterwards():
-    course = Course()
+    intent_log = IntentLog()
     for due in (100, 200):
-        course.intend(due, due)
+        intent_log.intend(due, due)
     tracks = [(place, 0, 0, 0, 0, 0) for place in range(5)]
     for at, (seq, ack) in enumerate([(1, 0), (4, 2), (2, 1), (5, 2), (2, 1), (0, 0)]):
-        course.moved((0, 0), seq, ack, tracks[at % 5], at)
-    assert [row[:2] for row in course.timeline] == [(1, 0), (2, 100), (4, 200), (5, 200)]
-    assert course.told_at.tolist() == [0, 1, 1, 3] and course.position == tracks[3]
+        intent_log.moved((0, 0), seq, ack, tracks[at % 5], at)
+    assert [row[:2] for row in intent_log.timeline] == [(1, 0), (2, 100), (4, 200), (5, 200)]
+    assert intent_log.told_at.tolist() == [0, 1, 1, 3] and intent_log.position == tracks[3]
 
 
 def welcome(id):
@@ -183,7 +183,7 @@ def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake(generator):
     [(fd, mask)] = generator.sockets.epoll.poll(1)
     assert fd == bot.fd and mask & select.EPOLLHUP
     generator.serve(bot, mask)
-    assert bot.state == CLOSED and generator.tally.counted["deaf_closed"] == 1
+    assert bot.state == CLOSED and generator.counters.counted["deaf_closed"] == 1
     assert generator.sockets.epoll.poll(0) == []
 
 
@@ -193,14 +193,14 @@ def test_a_bot_that_gets_no_pong_and_is_hung_up_on_is_lost_once(generator):
     # A ping can no longer be written, and no pong has come for years.
     far.close()
     generator._keep_house()
-    assert bot.state == CLOSED and generator.tally.counted["lost"] == 1
+    assert bot.state == CLOSED and generator.counters.counted["lost"] == 1
 
 
 def test_a_swarm_that_is_never_idle_tells_what_it_receives(pipe, generator):
     for number in range(3):
         flush = Flush(number, [], 0, generator.play.bots[0].view, b"")
         flush.dues, flush.arrivals = [1, 2], [1000] * 5000
-        generator.tally.reader.flushes[bytes([number])] = flush
+        generator.counters.reader.flushes[bytes([number])] = flush
     told = []
     for _ in range(4):
         generator._keep_house()

@@ -5,7 +5,7 @@ import pytest
 
 from flatlands.loadtest.swarm.observer import SNAPSHOT_ENTRY
 from flatlands.loadtest.swarm.oracle import INCARNATION, judge
-from flatlands.loadtest.swarm.world import SECOND, TILE, World
+from flatlands.loadtest.swarm.truth import SECOND, TILE, Truth
 from flatlands.wire import ENTER, GONE, LEAVE, TRACK
 
 SPAN = 16 * TILE
@@ -71,7 +71,7 @@ def verdict(*lives, losses=(), slow=()):
         "stalled": [],
         "slow": list(slow),
     }
-    return judge(World([report], (BEGIN, END), losses))
+    return judge(Truth([report], (BEGIN, END), losses))
 
 
 MOVES = [12 * SECOND, 13 * SECOND, 14 * SECOND]

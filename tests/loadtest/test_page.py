@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from flatlands.loadtest.kit.thresholds import threshold
-from flatlands.loadtest.swarm import kept, show
+from flatlands.loadtest.swarm import result_files, terminal_output
 from flatlands.loadtest.swarm.command import _judge, main
 from flatlands.loadtest.swarm.compare import verdict
 from flatlands.loadtest.swarm.oracle import Verdict
@@ -20,7 +20,9 @@ def result(bots=100, broker="memory://", p99=10.0, fail_if=(), **verdict):
     row = {"second": 1.0, "deliveries": 500.0, "server_cpu": 0.1, "broker_cpu": None, "cpu": 0.2}
     latency = {"p50": 1.0, "p90": 2.0, "p99": p99, "p99.9": 20.0, "max": 30.0}
     return Result(
-        Options(bots=bots, broker=broker, fail_if=tuple(map(threshold(show.VALUES), fail_if))),
+        Options(
+            bots=bots, broker=broker, fail_if=tuple(map(threshold(terminal_output.VALUES), fail_if))
+        ),
         broker,
         None,
         Verdict(**counts),
@@ -82,11 +84,11 @@ def test_a_threshold_is_for_the_median_and_an_unknown_figure_crosses_it(p99s, li
 
 def test_runs_are_kept_for_spreadsheets_and_for_prometheus(tmp_path):
     runs = [result(), result(bots=200)]
-    kept.write_csv(tmp_path / "runs.csv", runs)
+    result_files.write_csv(tmp_path / "runs.csv", runs)
     first, second = csv.DictReader((tmp_path / "runs.csv").read_text().splitlines())
     figures = [first["bots"], second["bots"], first["p99"], first["broker"]]
     assert figures == ["100", "200", "10.0", ""]
-    kept.write_prometheus(tmp_path / "runs.prom", runs)
+    result_files.write_prometheus(tmp_path / "runs.prom", runs)
     said = (tmp_path / "runs.prom").read_text()
     labels = 'bots="200",quantile="0.99",scenario="wander",target="memory://",workers="1"'
     assert f"flatlands_swarm_latency_seconds{{{labels}}} 0.01\n" in said
@@ -108,15 +110,15 @@ def test_a_verdict_so_far_is_shown_and_written_while_a_run_goes_on(
 ):
     until_now = replace(result(**changed), verdict=None)
     progress = Progress(phase, 3.0, 90, until_now.figures, until_now)
-    display = show.Display()
+    display = terminal_output.Display()
     with display.following("a run", until_now.options) as following:
-        display.console.print(show._board(progress))
-        kept.telling(tmp_path / "now.prom", following)(progress)
+        display.console.print(terminal_output._board(progress))
+        result_files.telling(tmp_path / "now.prom", following)(progress)
     said = capsys.readouterr().out
     assert f"{verdict}\n" in said and "90 of 100" in said and "10.0" in said, said
     assert "flatlands_swarm_right{" in (tmp_path / "now.prom").read_text()
     until_now.totals["lost"] = 2
-    assert show.so_far(progress).startswith("failed: 2 times a bot lost its connection")
+    assert terminal_output.so_far(progress).startswith("failed: 2 times a bot lost its connection")
 
 
 @pytest.mark.parametrize(
@@ -137,10 +139,10 @@ def test_only_what_differs_beyond_the_spread_is_said_to_differ(key, before, afte
 
 
 def test_two_files_are_compared(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(kept, "machine", lambda: {"cores": 2})
+    monkeypatch.setattr(result_files, "machine", lambda: {"cores": 2})
     files = [tmp_path / "a.json", tmp_path / "b.json"]
     for file, p99 in zip(files, (10.0, 50.0), strict=True):
-        file.write_text(json.dumps(kept.as_json([result(p99=p99 + n) for n in range(5)])))
+        file.write_text(json.dumps(result_files.as_json([result(p99=p99 + n) for n in range(5)])))
     assert main(["compare", *map(str, files)]) == 99
     said = capsys.readouterr().out
     assert "12.0 (10.0 to 14.0)" in said and "+333.3%" in said and said.count("worse") == 1, said

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flatlands import wire
-from flatlands.loadtest.swarm.dues import Dues, room
+from flatlands.loadtest.swarm.intent_times import IntentTimes, room
 from flatlands.loadtest.swarm.reader import Flush, Reader
-from flatlands.loadtest.swarm.views import View
+from flatlands.loadtest.swarm.slot_tables import SlotTable
 from flatlands.server.net.frames import frame
 
 
@@ -36,7 +36,7 @@ def flush(number, *batches, now=1000):
 
 def nobody():
     """A view that knows no players."""
-    return View(wire.Rules(), Dues(room(1), 1), {})
+    return SlotTable(wire.Rules(), IntentTimes(room(1), 1), {})
 
 
 messages = st.one_of(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flatlands.loadtest.swarm.screens import look, returns
-from flatlands.loadtest.swarm.world import SECOND, TILE, World
+from flatlands.loadtest.swarm.truth import SECOND, TILE, Truth
 from flatlands.wire import GONE
 from tests.loadtest.test_oracle import SPAN, life, observed
 
@@ -12,7 +12,7 @@ END = 40 * SECOND
 
 def world(*lives):
     report = {"lives": lives, "at": END, "rules": (SPAN, SPAN // 2), "stalled": [], "slow": []}
-    return World([report], (0, END), ())
+    return Truth([report], (0, END), ())
 
 
 def watcher(believed, *, links=()):

@@ -7,10 +7,10 @@ import msgpack
 import pytest
 
 from flatlands import wire
-from flatlands.loadtest.swarm.dues import KEPT, Dues, room
+from flatlands.loadtest.swarm.intent_times import KEPT, IntentTimes, room
 from flatlands.loadtest.swarm.observer import Observer
 from flatlands.loadtest.swarm.reader import Reader
-from flatlands.loadtest.swarm.views import View
+from flatlands.loadtest.swarm.slot_tables import SlotTable
 from tests.loadtest.test_reader import enter, flush, record, snapshot, wide
 
 HERE = (0, 0)
@@ -26,7 +26,7 @@ class Bot:
     """A bot whose player is `id`; `told` has the player's own events: (square, seq, ack)."""
 
     def __init__(self, town, id=None):
-        self.view = View(RULES, town.dues, town.players)
+        self.view = SlotTable(RULES, town.dues, town.players)
         self.view.bots.add(self)
         self.reader, self.told = town.reader, []
         if id is not None:
@@ -54,7 +54,7 @@ class Town:
     """What the bots of a process share."""
 
     def __init__(self, bots=4):
-        self.dues = Dues(room(bots), bots)
+        self.dues = IntentTimes(room(bots), bots)
         self.players, self.reader = {}, Reader()
 
     def sends(self, index, id, number, due):
@@ -86,7 +86,7 @@ def batch(square, tracks=b"", others=(), *, source=0, replaced=0, broad=b""):
 
 
 def write(memory):
-    dues = Dues(memory, 3)
+    dues = IntentTimes(memory, 3)
     dues.name(2, 77)
     for number in range(1, 301):
         dues.put(2, number, number * 1000)
@@ -95,7 +95,7 @@ def write(memory):
 def test_a_process_finds_when_the_moves_of_another_one_were_due():
     context = multiprocessing.get_context("spawn")
     memory = room(3)
-    ours = Dues(memory, 3)
+    ours = IntentTimes(memory, 3)
     other = context.Process(target=write, args=(memory,))
     other.start()
     other.join()

@@ -11,7 +11,7 @@ from flatlands.loadtest.studies.peers import programs
 from flatlands.loadtest.studies.peers.client import Client, Cost, block
 from flatlands.loadtest.studies.peers.dialect import Dialect, Refused, load
 from flatlands.loadtest.studies.peers.programs import Peer
-from flatlands.loadtest.swarm.kept import run_apart
+from flatlands.loadtest.swarm.result_files import run_apart
 from flatlands.loadtest.swarm.target import Target
 
 FLATLANDS = "flatlands"

@@ -15,7 +15,7 @@ from flatlands.loadtest.studies.peers.dialect import FOLDER, as_bytes, load
 from flatlands.loadtest.studies.peers.marker import SIZE, Tally, find, marker
 from flatlands.loadtest.studies.peers.programs import PEERS, absent
 from flatlands.loadtest.studies.peers.rows import measure_peer
-from flatlands.loadtest.swarm import kept
+from flatlands.loadtest.swarm import result_files
 from flatlands.loadtest.swarm.target import Target
 from flatlands.server.net.frames import frame
 from flatlands.wire import TEXT
@@ -127,7 +127,7 @@ def test_a_server_that_does_not_start_leaves_a_sentence(monkeypatch):
     with pytest.raises(Trouble, match="^the server does not start: no port today$"):
         measure_peer(PEERS[0], 20, 1.0)
     # Not sys.executable itself, which also starts the process that ends programs.
-    monkeypatch.setattr(kept, "sys", SimpleNamespace(executable="/bin/false"))
+    monkeypatch.setattr(result_files, "sys", SimpleNamespace(executable="/bin/false"))
     with pytest.raises(Trouble, match="^the swarm has measured nothing: .* exit status 1$"):
         rows.measure_flatlands(20, 1.0)
 

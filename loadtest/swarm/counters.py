@@ -17,7 +17,7 @@ AT_ONCE = 8192
 FAULTY = ("failed", "store")
 
 
-class Tally:
+class Counters:
     """The counts of a process. Times are in us of the run's clock."""
 
     def __init__(self) -> None:

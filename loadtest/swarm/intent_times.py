@@ -19,7 +19,7 @@ def room(bots: int) -> Any:
     return RawArray(c_longlong, bots * (1 + KEPT))
 
 
-class Dues:
+class IntentTimes:
     """The due times of all bots. `memory` is what `room` returned for `bots`; `elsewhere`: more
     bots play on other machines."""
 

@@ -1,4 +1,4 @@
-"""The course of one life of a bot: what it intended, and where it was told that it is.
+"""The log of one life of a bot: what it intended, and where it was told that it is.
 
 It never decides where to go, and never sends anything: loadtest/swarm/bot.py does.
 """
@@ -13,7 +13,7 @@ from flatlands.wire import Square
 TOO_LATE = 500_000
 
 
-class Course:
+class IntentLog:
     """One life. Times are in us of the run's clock, but those of the bot's node in ms of the node's
     clock, as the starts of tracks are. `former` is the player's last seq in the life before, or 0.
     """

@@ -13,14 +13,14 @@ import pytest
 
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.swarm import join, lead, line, show
+from flatlands.loadtest.swarm import control_channel, follower, leader, terminal_output
 from flatlands.loadtest.swarm.command import main
-from flatlands.loadtest.swarm.dues import Dues, room
-from flatlands.loadtest.swarm.line import SECRET, Line
+from flatlands.loadtest.swarm.control_channel import SECRET, ControlChannel
+from flatlands.loadtest.swarm.counters import Counters
+from flatlands.loadtest.swarm.intent_times import IntentTimes, room
+from flatlands.loadtest.swarm.measurement import ProgressTotals
 from flatlands.loadtest.swarm.reader import Flush
 from flatlands.loadtest.swarm.result import Options, Result
-from flatlands.loadtest.swarm.tally import Tally
-from flatlands.loadtest.swarm.window import Latest
 from flatlands.wire import TRACK
 from tests.brokers.servers import free_port
 from tests.loadtest.test_generator import PLAN
@@ -39,8 +39,8 @@ def lines(monkeypatch):
     monkeypatch.delenv(SECRET, raising=False)
     near, far = ends()
     with ThreadPoolExecutor() as pool:
-        there = pool.submit(Line, far, "the leader", leads=False)
-        here = Line(near, "the generator box", leads=True)
+        there = pool.submit(ControlChannel, far, "the leader", leads=False)
+        here = ControlChannel(near, "the generator box", leads=True)
         with contextlib.closing(here), contextlib.closing(there.result()) as there:
             yield here, there
 
@@ -70,14 +70,14 @@ def test_a_message_that_is_too_long_or_broken_or_never_whole_ends_the_line(
 
 
 def test_a_generator_that_says_nothing_is_given_up(monkeypatch):
-    monkeypatch.setattr(line, "PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(control_channel, "PATIENCE_SECONDS", 1)
     near, far = ends()
     with far, pytest.raises(Trouble, match="somebody hung up or fell silent"):
-        Line(near, "somebody", leads=True)
+        ControlChannel(near, "somebody", leads=True)
 
 
 def led(joiners, count=1, patience=20.0):
-    """Lead `count` generators, played by functions in threads; return what they did: the hands
+    """Lead `count` generators, played by functions in threads; return what they did: the remotes
     or the trouble, what the leader said, and what each joiner got."""
     port, said, got = free_port(), [], []
 
@@ -91,21 +91,21 @@ def led(joiners, count=1, patience=20.0):
     for thread in threads:
         thread.start()
     try:
-        with lead.gathered(("127.0.0.1", port), count, said.append, patience) as hands:
-            found = [(hand.name, hand.processes) for hand in hands]
+        with leader.gathered(("127.0.0.1", port), count, said.append, patience) as remotes:
+            found = [(remote.name, remote.processes) for remote in remotes]
     except Trouble as trouble:
         found = str(trouble)
     for thread in threads:
         thread.join()
     for one in got:
-        if isinstance(one, Line):
+        if isinstance(one, ControlChannel):
             one.close()
     return found, said, got
 
 
 def test_generators_with_the_secret_join_and_two_of_one_name_are_told_apart(monkeypatch):
     monkeypatch.setenv(SECRET, "geheim")
-    found, said, _ = led([lambda at: join.knock(at, "box", 2)] * 2, 2)
+    found, said, _ = led([lambda at: follower.knock(at, "box", 2)] * 2, 2)
     assert found == [("box", 2), ("box'", 2)]
     assert "2 generators" in said[0] and "geheim" not in "".join(said)
 
@@ -114,16 +114,16 @@ def test_a_generator_with_another_secret_is_sent_away_with_a_sentence_and_holds_
     monkeypatch,
 ):
     known = threading.local()
-    monkeypatch.setattr(line, "secret", lambda: getattr(known, "secret", b"geheim"))
+    monkeypatch.setattr(control_channel, "secret", lambda: getattr(known, "secret", b"geheim"))
 
     def guess(at):
         known.secret = b"falsch"
         with pytest.raises(
             Trouble, match="the leader has another SWARM_SECRET: give both the same"
         ):
-            join.knock(at, "guesser", 1)
+            follower.knock(at, "guesser", 1)
         known.secret = b"geheim"
-        return join.knock(at, "box", 1)
+        return follower.knock(at, "box", 1)
 
     found, said, _ = led([guess])
     assert found == [("box", 1)]
@@ -136,11 +136,11 @@ def test_a_leader_whom_nobody_joins_says_so():
 
 
 def test_a_generator_of_another_version_ends_the_run_with_a_sentence(monkeypatch):
-    monkeypatch.setattr(join, "edition", lambda: "other")
+    monkeypatch.setattr(follower, "edition", lambda: "other")
 
     def follow(at):
-        with contextlib.closing(join.knock(at, "box", 1)) as knocked:
-            join.play(knocked)
+        with contextlib.closing(follower.knock(at, "box", 1)) as knocked:
+            follower.play(knocked)
 
     found, _, [trouble] = led([follow])
     assert str(trouble) == f"the leader says: {found}"
@@ -153,18 +153,18 @@ def plan(**what):
 
 
 @pytest.fixture
-def hand(lines, monkeypatch):
+def remote(lines, monkeypatch):
     """A function that returns a generator, played by a thread without processes; its clock is
     ahead by `before` us before its run, and by `after` us after it."""
     near, far = lines
-    made = lead.Hand.__new__(lead.Hand)
+    made = leader.RemoteGenerator.__new__(leader.RemoteGenerator)
     made.__dict__.update(near.__dict__, name="box", processes=1, _plays=False)
-    monkeypatch.setattr(join, "launch", lambda plans, stack: told.extend(plans) or [])
+    monkeypatch.setattr(follower, "launch", lambda plans, stack: told.extend(plans) or [])
     told, troubles = [], []
 
     def obey():
         try:
-            while join.play(far):
+            while follower.play(far):
                 pass
         except Trouble as trouble:
             troubles.append(str(trouble))
@@ -172,8 +172,8 @@ def hand(lines, monkeypatch):
     thread = threading.Thread(target=obey)
 
     def begun(before, after, playbook, **what):
-        ahead = chain([before] * lead.TRIPS, repeat(after))
-        monkeypatch.setattr(join, "clock", lambda: lead.clock() + next(ahead))
+        ahead = chain([before] * leader.TRIPS, repeat(after))
+        monkeypatch.setattr(follower, "clock", lambda: leader.clock() + next(ahead))
         thread.start()
         made.begin([plan(**what)], playbook)
         return made
@@ -184,43 +184,43 @@ def hand(lines, monkeypatch):
     thread.join()
 
 
-WANDER = lead.book("wander", "")
+WANDER = leader.book("wander", "")
 
 
-def test_a_clock_is_compared_before_and_after_and_its_drift_is_reported(hand):
-    made = hand(5_000_000, 5_007_000, WANDER, epoch=1000, indices=range(1, 9, 2))
+def test_a_clock_is_compared_before_and_after_and_its_drift_is_reported(remote):
+    made = remote(5_000_000, 5_007_000, WANDER, epoch=1000, indices=range(1, 9, 2))
     made.finish()
     made.finish()
     told, trip = made.told(), max(trip for _, trip in made.clocks)
     assert abs(made.clocks[0][0] - 5_000_000) <= trip and len(made.clocks) == 2
     assert abs(told["moved_ms"] - 7) <= 2 * trip / 1000 and told["trip_ms"] == 2 * trip / 1000
     assert told["uncertain_ms"] == pytest.approx(trip / 1000 + abs(told["moved_ms"]))
-    [got] = hand.told
+    [got] = remote.told
     assert got.indices == range(1, 9, 2) and len(got.dues) == 257 * got.bots
     assert abs(got.epoch - 5_001_000) <= trip
 
 
-def test_a_generator_with_another_game_says_so_and_the_run_has_failed(hand):
-    made = hand(0, 0, "another")
+def test_a_generator_with_another_game_says_so_and_the_run_has_failed(remote):
+    made = remote(0, 0, "another")
     with pytest.raises(Trouble) as trouble:
         made.recv()
-    hand.thread.join()
+    remote.thread.join()
     why = "wander is another one here than at the leader: give both the same"
-    assert hand.troubles == [why] and str(trouble.value) == f"the generator box says: {why}"
+    assert remote.troubles == [why] and str(trouble.value) == f"the generator box says: {why}"
 
 
 def test_moves_of_bots_elsewhere_are_deliveries_without_a_latency():
-    dues = Dues(room(1), 1, elsewhere=True)
+    dues = IntentTimes(room(1), 1, elsewhere=True)
     dues.name(0, 7)
     dues.put(0, 3, 1000)
     assert [dues.get(7, 3), dues.get(8, 3), dues.get(8, 0)] == [1000, -3, 0]
-    assert Dues(room(1), 1).get(8, 3) == 0
-    tally, flush = Tally(), Flush(1, [], 0, None, b"")
+    assert IntentTimes(room(1), 1).get(8, 3) == 0
+    counters, flush = Counters(), Flush(1, [], 0, None, b"")
     flush.dues, flush.arrivals = [1000, -3], [5000, 7000]
-    tally._ready = [flush]
-    tally.count()
-    assert tally.progress()["deliveries"] == 4
-    counts = dict(zip(*tally.progress()["latency"], strict=True))
+    counters._ready = [flush]
+    counters.count()
+    assert counters.progress()["deliveries"] == 4
+    counts = dict(zip(*counters.progress()["latency"], strict=True))
     assert sum(counts.values()) == 2
 
 
@@ -238,7 +238,7 @@ def test_moves_that_observers_elsewhere_were_told_get_the_time_at_which_they_wer
     news += (9100, 2, -9, 0), (9200, 3, -1, 0), (9300, 4, -1, 0)
     mine = {"who": "a", "lives": [life(1, 10, [900], news), life(4, 10, [1500])]}
     theirs = {"who": "b", "lives": [life(2, 8000, [8500]), life(2, 50, [2000, 2100])]}
-    took = lead.settle([mine, theirs], (1000, 8600))
+    took = leader.settle([mine, theirs], (1000, 8600))
     observed = mine["lives"][0]["observed"]
     assert observed["news"][:, 2].tolist() == [900, 2100, 2100, 8500, 0, 0, 1500]
     assert observed["beliefs"][:, 2].tolist() == [900, 0, 0, 8500, 0, 0, 1500]
@@ -248,7 +248,7 @@ def test_moves_that_observers_elsewhere_were_told_get_the_time_at_which_they_wer
 
 
 def test_a_generator_that_is_too_slow_is_named_and_the_others_are_not():
-    latest = Latest({"the generator a": 1, "the generator b": 2})
+    latest = ProgressTotals({"the generator a": 1, "the generator b": 2})
     before = latest.each()
     late = Histogram()
     late.add(np.full(10, 70_000))
@@ -268,12 +268,14 @@ def test_clock_differences_are_told_for_each_generator_and_for_each_pair():
     clocks = [("a", 0.1, 0.0, 0.05), ("b", 0.2, -0.3, 0.4), ("c", 0.1, 0.0, 0.1)]
     names = "name", "trip_ms", "moved_ms", "uncertain_ms"
     made = [{**dict(zip(names, clock, strict=True)), "processes": 2} for clock in clocks]
-    said = show.generators([Result(Options(), generators=made, between={"p50": 3.0, "p99": 9.0})])
+    said = terminal_output.generators(
+        [Result(Options(), generators=made, between={"p50": 3.0, "p99": 9.0})]
+    )
     assert (
         "b: 2 process(es). Its clock was compared by trips of 0.20 ms, and has moved by" in said[1]
     )
     assert said[3].endswith("p50 3.0 ms, p99 9.0 ms, right to 0.50 ms.") and len(said) == 4
-    assert show.generators([Result(Options())]) == []
+    assert terminal_output.generators([Result(Options())]) == []
 
 
 @pytest.mark.parametrize(

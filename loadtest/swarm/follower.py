@@ -16,11 +16,11 @@ from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.options import Parser, endpoint, whole
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.kit.signals import Interrupted
-from flatlands.loadtest.swarm.dues import room
+from flatlands.loadtest.swarm.control_channel import SECRET, ControlChannel, edition
 from flatlands.loadtest.swarm.generator import launch
-from flatlands.loadtest.swarm.lead import JOIN_SECONDS, book, clock
-from flatlands.loadtest.swarm.line import SECRET, Line, edition
-from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.intent_times import room
+from flatlands.loadtest.swarm.leader import JOIN_SECONDS, book, clock
+from flatlands.loadtest.swarm.process_options import ProcessOptions
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def knock(address: tuple[str, int], name: str, processes: int) -> Line:
+def knock(address: tuple[str, int], name: str, processes: int) -> ControlChannel:
     """Join the leader at an address, as soon as it listens. Raises Trouble, and Interrupted."""
     until = time.monotonic() + JOIN_SECONDS
     while True:
@@ -62,12 +62,12 @@ def knock(address: tuple[str, int], name: str, processes: int) -> Line:
                     "bots.py --lead there, or it has all that it needs"
                 ) from error
         signals.sleep(0.5)
-    line = Line(end, "the leader", leads=False)
+    line = ControlChannel(end, "the leader", leads=False)
     line.send((edition(), name, processes))
     return line
 
 
-def play(line: Line) -> bool:
+def play(line: ControlChannel) -> bool:
     """Wait for a run, and play in it; return False if there are no more. Raises Trouble, after the
     leader was told of it."""
     pipes: list[Connection] = []
@@ -100,9 +100,11 @@ def play(line: Line) -> bool:
             raise Trouble(why) from error
 
 
-def _plans(told: Sequence[dict[str, Any]], playbook: str) -> list[Plan]:
+def _plans(told: Sequence[dict[str, Any]], playbook: str) -> list[ProcessOptions]:
     memory = room(told[0]["bots"])
-    plans = [Plan(**{**one, "indices": range(*one["indices"]), "dues": memory}) for one in told]
+    plans = [
+        ProcessOptions(**{**one, "indices": range(*one["indices"]), "dues": memory}) for one in told
+    ]
     if book(plans[0].scenario, plans[0].game) != playbook:
         what = plans[0].game or plans[0].scenario
         raise ValueError(f"{what} is another one here than at the leader: give both the same")

@@ -18,7 +18,7 @@ from flatlands.loadtest.kit.machine import machine
 from flatlands.loadtest.kit.options import bare
 from flatlands.loadtest.kit.page import write_json
 from flatlands.loadtest.kit.processes import END_SECONDS, ROOT, Program, Trouble
-from flatlands.loadtest.swarm import show
+from flatlands.loadtest.swarm import terminal_output
 from flatlands.loadtest.swarm.oracle import FAULTS
 from flatlands.loadtest.swarm.result import Progress, Result, Show
 
@@ -52,7 +52,10 @@ def as_json(done: Sequence[Result], token: str = "") -> dict[str, Any]:
     return {
         "command": shlex.join(["python", *command]),
         "machine": machine(),
-        "crossed": {name: show.crossed(runs) for name, runs in show.grouped(done).items()},
+        "crossed": {
+            name: terminal_output.crossed(runs)
+            for name, runs in terminal_output.grouped(done).items()
+        },
         "runs": [as_dict(result) for result in done],
     }
 
@@ -62,7 +65,7 @@ def _labels(result: Result) -> dict[str, Any]:
     return {
         "scenario": options.scenario,
         "bots": options.bots,
-        "target": show.target(options),
+        "target": terminal_output.target(options),
         "workers": options.workers,
     }
 
@@ -73,11 +76,15 @@ def write_csv(path: Path, done: Sequence[Result]) -> None:
     faults = [key for _, key in FAULTS]
     with path.open("w", newline="") as file:
         columns = ["scenario", "bots", "target", "workers", "seed", "verdict", "seconds"]
-        rows = csv.DictWriter(file, [*columns, *show.VALUES, *faults])
+        rows = csv.DictWriter(file, [*columns, *terminal_output.VALUES, *faults])
         rows.writeheader()
         for result in done:
-            found = {"seed": result.seed, "verdict": show.state(result)}
-            found |= {"seconds": result.measured, **_labels(result), **show.values(result)}
+            found = {"seed": result.seed, "verdict": terminal_output.state(result)}
+            found |= {
+                "seconds": result.measured,
+                **_labels(result),
+                **terminal_output.values(result),
+            }
             found |= {key: getattr(result.verdict, key, None) for key in faults}
             rows.writerow(found)
 
@@ -91,7 +98,7 @@ METRICS = {
     "swarm": ("process_cpu_cores", 1),
     "per CPU s": ("deliveries_per_server_cpu_second", 1),
     "MB": ("server_memory_bytes", 2**20),
-    **{key: (f"deliveries_{key}", 1) for _, key in show.ACCOUNT},
+    **{key: (f"deliveries_{key}", 1) for _, key in terminal_output.ACCOUNT},
 }
 
 
@@ -110,9 +117,9 @@ def write_prometheus(path: Path, done: Sequence[Result]) -> None:
     for result in done:
         labels = _labels(result)
         tell("measured_seconds", "Seconds that were measured.", result.measured, labels)
-        right = show.state(result) == "all right"
+        right = terminal_output.state(result) == "all right"
         tell("right", "Whether nothing is wrong, and the figures may be believed.", right, labels)
-        for key, value in show.values(result).items():
+        for key, value in terminal_output.values(result).items():
             if key in METRICS:
                 name, scale = METRICS[key]
                 scaled = value if value is None else value * scale

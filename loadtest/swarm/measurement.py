@@ -16,7 +16,7 @@ BUSY = 0.9
 ITSELF = "the swarm itself"
 
 
-class Latest:
+class ProgressTotals:
     """The latest progress of each process: counts of everything since its start."""
 
     def __init__(self, processes: dict[str, int]) -> None:
@@ -109,13 +109,13 @@ def _growth(before: dict[str, Any], after: dict[str, Any], name: str) -> float |
     return max(after[name] - before[name], 0)
 
 
-class Window:
+class Measurement:
     """The measured time, or any other time span; it begins now.
 
     `stats` are the server's counters just before. Times are in us of the run's clock.
     """
 
-    def __init__(self, latest: Latest, target: Target, stats: dict[str, Any]) -> None:
+    def __init__(self, latest: ProgressTotals, target: Target, stats: dict[str, Any]) -> None:
         self._latest, self._target, self._stats = latest, target, stats
         self.begin = latest.at()
         self._before = self._row = self._look()

@@ -35,7 +35,7 @@ def secret() -> bytes:
     return os.environ.get(SECRET, "").encode()
 
 
-class Line:
+class ControlChannel:
     """One end of a connection; `who` is what sentences call the other end.
 
     Its methods raise Trouble if the other end has hung up, or sends "trouble" with a sentence.

@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProcessOptions:
     """The plan of one process.
 
     `address` is (IP address, port) and `name` the server's name; `tls` is "", "checked" or

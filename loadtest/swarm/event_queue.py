@@ -1,4 +1,4 @@
-"""The deeds that the bots of a process are to do, and when. Times are in us of the run's clock."""
+"""What the bots of a process do next, and when. Times are in us of the run's clock."""
 
 import heapq
 from collections import deque
@@ -7,37 +7,38 @@ from typing import Any
 
 from flatlands.loadtest.swarm.bot import Bot
 
-#: Called with the bot, the time at which the deed was due, and the argument given to `put`.
-Deed = Callable[[Bot, int, Any], None]
+#: Called with the bot, the time at which the event was due, and the argument given to `put`.
+Event = Callable[[Bot, int, Any], None]
 
 
-class Agenda:
-    """Deeds in the order in which they are due."""
+class EventQueue:
+    """Events in the order in which they are due."""
 
     def __init__(self) -> None:
-        #: (due, a rising number, deed, bot, argument). The number keeps deeds of one time in order.
-        self._heap: list[tuple[int, int, Deed, Bot, Any]] = []
+        #: (due, a rising number, event, bot, argument). The number keeps events of one time in
+        #: order.
+        self._heap: list[tuple[int, int, Event, Bot, Any]] = []
         self._order = 0
         #: The same without the number, in order: the acks, and each bot's moves after its first.
-        self.acks: deque[tuple[int, Deed, Bot, Any]] = deque()
-        self.moves: deque[tuple[int, Deed, Bot, Any]] = deque()
+        self.acks: deque[tuple[int, Event, Bot, Any]] = deque()
+        self.moves: deque[tuple[int, Event, Bot, Any]] = deque()
 
-    def put(self, due: int, what: Deed, bot: Bot, argument: Any = None) -> None:
-        """Have a deed done for a bot at the time `due`."""
+    def put(self, due: int, what: Event, bot: Bot, argument: Any = None) -> None:
+        """Have an event done for a bot at the time `due`."""
         self._order += 1
         heapq.heappush(self._heap, (due, self._order, what, bot, argument))
 
     def append(
         self,
-        queue: "deque[tuple[int, Deed, Bot, Any]]",
+        queue: "deque[tuple[int, Event, Bot, Any]]",
         due: int,
-        what: Deed,
+        what: Event,
         bot: Bot,
         argument: Any = None,
     ) -> None:
         """Do the same at a lower cost, with one of the queues.
 
-        If the last deed in the queue is due later, this one goes into the heap nevertheless.
+        If the last event in the queue is due later, this one goes into the heap nevertheless.
         """
         if queue and queue[-1][0] > due:
             self.put(due, what, bot, argument)
@@ -45,7 +46,7 @@ class Agenda:
             queue.append((due, what, bot, argument))
 
     def next(self, otherwise: int) -> int:
-        """Return the time at which the next deed is due, or `otherwise` if that is earlier."""
+        """Return the time at which the next event is due, or `otherwise` if that is earlier."""
         due = otherwise
         for first in (self._heap, self.acks, self.moves):
             if first and first[0][0] < due:
@@ -53,7 +54,7 @@ class Agenda:
         return due
 
     def do(self, now: int) -> None:
-        """Do all deeds that are due at the time `now`."""
+        """Do all events that are due at the time `now`."""
         heap, moves, acks = self._heap, self.moves, self.acks
         # Each move puts the bot's next one at the end of its queue, if they are done in order.
         while True:

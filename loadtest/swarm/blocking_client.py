@@ -25,7 +25,7 @@ def connected(to: Address) -> socket.socket:
     return socket.create_connection(to, timeout=PATIENCE)
 
 
-class Visitor:
+class BlockingClient:
     """A client with a WebSocket. At the end of its block it hangs up without a close frame."""
 
     def __init__(self, to: Address) -> None:
@@ -40,7 +40,7 @@ class Visitor:
             raise
         self.rest = self.rest.split(b"\r\n\r\n", 1)[1]
 
-    def __enter__(self) -> "Visitor":
+    def __enter__(self) -> "BlockingClient":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -52,7 +52,7 @@ class Visitor:
             raise ConnectionError("the server hung up")
         self.rest += data
 
-    def hello(self, token: str | None = None, name: str = "visitor") -> "Visitor":
+    def hello(self, token: str | None = None, name: str = "visitor") -> "BlockingClient":
         """Send hello, with a token to come back as the same player; return itself."""
         hello = wire.HELLO, wire.VERSION, name, *VIEWPORT, token, None, None, None
         self.socket.sendall(wire.message(*hello))

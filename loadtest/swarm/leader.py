@@ -21,8 +21,8 @@ import numpy as np
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.swarm.line import Line, digest, edition
-from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.control_channel import ControlChannel, digest, edition
+from flatlands.loadtest.swarm.process_options import ProcessOptions
 from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.model import TRACK
 
@@ -45,7 +45,7 @@ def clock() -> int:
     return time.monotonic_ns() // 1000
 
 
-class Hand(Line):
+class RemoteGenerator(ControlChannel):
     """A generator that has joined.
 
     `clocks` has (its clock minus the leader's, by how much that may be wrong), in us, before and
@@ -68,7 +68,7 @@ class Hand(Line):
         self.heard = time.monotonic()
         return told
 
-    def begin(self, plans: Sequence[Plan], playbook: str) -> None:
+    def begin(self, plans: Sequence[ProcessOptions], playbook: str) -> None:
         """Make its processes begin a run, each by a plan whose `epoch` is on the leader's clock."""
         self.clocks = [self._compare()]
         told = []
@@ -111,13 +111,13 @@ class Hand(Line):
 @contextlib.contextmanager
 def gathered(
     address: tuple[str, int], count: int, say: Callable[[str], None], patience: float = JOIN_SECONDS
-) -> Iterator[list[Hand]]:
+) -> Iterator[list[RemoteGenerator]]:
     """Wait until `count` generators have joined, and yield them; they end with the block.
 
     Raises Trouble, and Interrupted.
     """
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-    hands: list[Hand] = []
+    remotes: list[RemoteGenerator] = []
     with contextlib.ExitStack() as stack:
         try:
             server = stack.enter_context(socket.create_server(address, family=family))
@@ -127,32 +127,32 @@ def gathered(
             ) from error
         say(f"waiting for {count} generators: bots.py join {address[0]}:{server.getsockname()[1]}")
         until = time.monotonic() + patience
-        while len(hands) < count:
+        while len(remotes) < count:
             signals.check()
-            names = [hand.name for hand in hands]
+            names = [remote.name for remote in remotes]
             if time.monotonic() > until:
                 raise Trouble(
-                    f"only {len(hands)} of {count} generators have joined within {patience:.0f} s "
-                    f"({', '.join(names) or 'none'}): start bots.py join on the other machines"
+                    f"only {len(remotes)} of {count} generators have joined within {patience:.0f} "
+                    f"s ({', '.join(names) or 'none'}): start bots.py join on the other machines"
                 )
             if wait([server], 0.25):
                 try:
-                    hand = Hand(server.accept()[0], names)
+                    remote = RemoteGenerator(server.accept()[0], names)
                 except Trouble as trouble:
                     say(f"sent away: {trouble}")
                     continue
-                hands.append(stack.enter_context(contextlib.closing(hand)))
-                if hand.edition != edition():
-                    why = f"{hand.who} has another version of the swarm: give both the same"
-                    hand.send(("trouble", why))
+                remotes.append(stack.enter_context(contextlib.closing(remote)))
+                if remote.edition != edition():
+                    why = f"{remote.who} has another version of the swarm: give both the same"
+                    remote.send(("trouble", why))
                     raise Trouble(why)
-                say(f"{hand.name} has joined, with {hand.processes} of its processes")
+                say(f"{remote.name} has joined, with {remote.processes} of its processes")
         server.close()
-        yield hands
-        for hand in hands:
+        yield remotes
+        for remote in remotes:
             with contextlib.suppress(Trouble):
                 # That a generator has ended was reported already.
-                hand.send(("over",))
+                remote.send(("over",))
 
 
 def settle(reports: Sequence[dict[str, Any]], measured: tuple[int, int]) -> Histogram:

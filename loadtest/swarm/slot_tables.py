@@ -14,7 +14,7 @@ from collections import Counter
 from itertools import count
 from typing import Any
 
-from flatlands.loadtest.swarm.dues import Dues
+from flatlands.loadtest.swarm.intent_times import IntentTimes
 from flatlands.wire import ENTER, GONE, LEAVE, Batch, Crowd, Enter, Rules, Square, unpack
 
 #: A player whose seq is this much higher than a view knows is taken as a snapshot shows it. Low
@@ -42,15 +42,15 @@ class Known:
 Slots = dict[tuple[int, int], tuple[Known, int]]
 
 
-class View:
+class SlotTable:
     """The slots of one node. `players` are the process's bots (bot.py) by their players' ids."""
 
-    def __init__(self, rules: Rules, dues: Dues, players: dict[int, Any]) -> None:
+    def __init__(self, rules: Rules, dues: IntentTimes, players: dict[int, Any]) -> None:
         self._rules, self._dues, self._players = rules, dues, players
         #: A number that no other view has, in any process of a run.
         self.name = os.getpid() << 32 | next(_names)
         #: The view that this one has become a part of, or None.
-        self._into: View | None = None
+        self._into: SlotTable | None = None
         self.bots: set[Any] = set()
         #: Square -> how many of its bots hold it.
         self._held: Counter[Square] = Counter()
@@ -61,14 +61,14 @@ class View:
         #: The newest snapshots that were not read, because nothing in them was needed.
         self._unread: dict[Square, bytes] = {}
 
-    def now(self) -> "View":
+    def now(self) -> "SlotTable":
         """Return the view that this one has become."""
         view = self
         while view._into is not None:
             view = view._into
         return view
 
-    def join(self, other: "View") -> None:
+    def join(self, other: "SlotTable") -> None:
         """Become one with another view, which is of the same node."""
         # Of two of the same size this one stays: what it is about to read may be news to it.
         small, large = sorted((other.now(), self.now()), key=lambda view: len(view.bots))

@@ -61,7 +61,7 @@ class Path:
         return x, y
 
 
-class World:
+class Truth:
     """All moves of the measured time, and the players that made them.
 
     `reports` are those of the swarm's processes; `measured` is (begin, end) of the time in which
@@ -153,7 +153,7 @@ class Interest:
     `life` is that life of the observer in which it was shown what is judged.
     """
 
-    def __init__(self, world: World, life: dict[str, Any], begin: int, end: int) -> None:
+    def __init__(self, world: Truth, life: dict[str, Any], begin: int, end: int) -> None:
         self.begin, self.end = begin, end
         path = world.paths[life["id"]]
         halves = [tiles * TILE // 2 for tiles in life["viewport"]]
@@ -182,7 +182,7 @@ class Interest:
         low_c, low_r, high_c, high_r = (bound[i] for bound in self._must)
         return (low_c <= c0) & (c1 <= high_c) & (low_r <= r0) & (r1 <= high_r)
 
-    def always(self, id: int, world: World, begin: int, end: int) -> bool:
+    def always(self, id: int, world: Truth, begin: int, end: int) -> bool:
         """Return whether events must come of all squares in which a player is between two times."""
         count = self._uncovered.get(id)
         if count is None:

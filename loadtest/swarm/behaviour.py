@@ -11,15 +11,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flatlands import wire
-from flatlands.loadtest.swarm.agenda import Agenda
 from flatlands.loadtest.swarm.bot import ACK_AFTER_US, Bot
 from flatlands.loadtest.swarm.connection import CLOSED, PLAYING, Door, Sockets
-from flatlands.loadtest.swarm.dues import Dues
+from flatlands.loadtest.swarm.counters import Counters
+from flatlands.loadtest.swarm.event_queue import EventQueue
+from flatlands.loadtest.swarm.intent_times import IntentTimes
 from flatlands.loadtest.swarm.lockstep import Lockstep
-from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.process_options import ProcessOptions
 from flatlands.loadtest.swarm.scenarios import JOIN_WITHIN, scenario
-from flatlands.loadtest.swarm.tally import Tally
-from flatlands.loadtest.swarm.views import View
+from flatlands.loadtest.swarm.slot_tables import SlotTable
 from flatlands.wire import Rules
 
 SECOND = 1_000_000
@@ -39,13 +39,15 @@ NEVER_BACK = (1002, 1003, 1007, 1008, 1009, 4001)
 RESTART = 1012
 
 
-class Play:
+class Behaviour:
     """The bots of a process at play."""
 
-    def __init__(self, plan: Plan, sockets: Sockets, agenda: Agenda, tally: Tally) -> None:
-        self._plan, self._agenda = plan, agenda
-        self.sockets, self.tally = sockets, tally
-        self.dues = Dues(plan.dues, plan.bots, plan.elsewhere)
+    def __init__(
+        self, plan: ProcessOptions, sockets: Sockets, event_queue: EventQueue, counters: Counters
+    ) -> None:
+        self._plan, self._event_queue = plan, event_queue
+        self.sockets, self.counters = sockets, counters
+        self.dues = IntentTimes(plan.dues, plan.bots, plan.elsewhere)
         self._rules = Rules()
         self.door = Door(
             plan.address,
@@ -62,7 +64,7 @@ class Play:
         #: us from a bot's move to its next.
         self._pause = SECOND / plan.rate if plan.rate > 0 else 0.0
         self.bots = [self._make(index) for index in plan.indices]
-        self.lockstep = Lockstep(plan, agenda, tally)
+        self.lockstep = Lockstep(plan, event_queue, counters)
         #: Whether bots move, and whether those that are cut off come back.
         self.moving, self._returns = False, plan.returns
         #: The bots that were cut off and are to come back.
@@ -91,7 +93,7 @@ class Play:
         bots = [bot for bot in self.bots if (bot.index % 100 >= late * 100) == early]
         pause = 1 / self._plan.joins if early or not late else JOIN_WITHIN / max(len(bots), 1)
         for turn, bot in enumerate(bots):
-            self._agenda.put(now + round(turn * pause * SECOND), self._join, bot)
+            self._event_queue.put(now + round(turn * pause * SECOND), self._join, bot)
 
     def move(self) -> None:
         """Make all bots that are ready move, and the others as soon as they are."""
@@ -144,20 +146,20 @@ class Play:
             self._doors[address] = _door_at(address, self.door)
         return self._doors[address]
 
-    def view(self) -> View:
+    def view(self) -> SlotTable:
         """Return a view that knows nothing yet."""
-        return View(self._rules, self.dues, self.tally.players)
+        return SlotTable(self._rules, self.dues, self.counters.players)
 
     def welcomed(self, bot: Bot) -> None:
         """Note that a bot has become a player."""
-        self.tally.players[bot.id] = bot
+        self.counters.players[bot.id] = bot
         if bot.former and bot.former != bot.id:
-            self.tally.players.pop(bot.former, None)
-        self.tally.counted["joins"] += 1
+            self.counters.players.pop(bot.former, None)
+        self.counters.counted["joins"] += 1
 
     def forget(self, bot: Bot) -> None:
         """Note that a bot is no longer a player."""
-        self.tally.players.pop(bot.former or bot.id, None)
+        self.counters.players.pop(bot.former or bot.id, None)
 
     def ready(self, bot: Bot, now: int) -> None:
         """Note that a bot has got snapshots of all squares that it holds."""
@@ -169,7 +171,7 @@ class Play:
             bot.read_nothing_more()
         if self._scenario.stay:
             stay = bot.random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
-            self._agenda.put(now + round(stay), self._part, bot, bot.asked)
+            self._event_queue.put(now + round(stay), self._part, bot, bot.asked)
         if self.moving:
             self._begin(bot, now)
 
@@ -178,17 +180,17 @@ class Play:
 
         `why` is a sentence, `code` that of a close frame or 0; `played`: it had been welcomed.
         """
-        counted = self.tally.counted
+        counted = self.counters.counted
         if bot.rude:
             counted["rude_closed"] += 1
             bot.begin_anew()
-            self._agenda.put(self.now() + SECOND, self._join, bot)
+            self._event_queue.put(self.now() + SECOND, self._join, bot)
             return
         if bot.deaf and bot.id:
             # The server is meant to give up clients that never read.
             counted["deaf_closed"] += 1
             return
-        self.tally.cuts[why] += 1
+        self.counters.cuts[why] += 1
         if played or not bot.former:
             # A bot that is on its way back has been counted already.
             counted["sent_away" if code == RESTART and played else "lost"] += 1
@@ -201,21 +203,23 @@ class Play:
         pause = min(BACK_AFTER_US << min(bot.tries, 8), BACK_AFTER_US_MOST)
         bot.tries += 1
         self.away.add(bot)
-        self._agenda.put(self.now() + round(pause * (0.5 + random.random() / 2)), self._join, bot)
+        self._event_queue.put(
+            self.now() + round(pause * (0.5 + random.random() / 2)), self._join, bot
+        )
 
     def ack_after(self, bot: Bot, now: int) -> None:
         """Have a bot acknowledge a flush a little later."""
         bot.ack_due = True
         if bot.flush:
             bot.ack_by = now + ACK_AFTER_US
-            self._agenda.append(self._agenda.acks, bot.ack_by, self._acknowledge, bot)
+            self._event_queue.append(self._event_queue.acks, bot.ack_by, self._acknowledge, bot)
         else:
             # All bots get their first flush at one time, and would ping at one time ever after.
             bot.ack_by = now + random.randrange(ACK_AFTER_US)
-            self._agenda.put(bot.ack_by, self._acknowledge, bot)
+            self._event_queue.put(bot.ack_by, self._acknowledge, bot)
 
-    # Deeds of the agenda. A bot that comes back begins a new life: `life` is the time at which it
-    # asked to join, and deeds of earlier lives are not done.
+    # Events of the queue. A bot that comes back begins a new life: `life` is the time at which it
+    # asked to join, and events of earlier lives are skipped.
 
     def _join(self, bot: Bot, due: int, _: Any) -> None:
         if bot.state == CLOSED:
@@ -232,16 +236,16 @@ class Play:
     def _part(self, bot: Bot, due: int, life: int) -> None:
         if self._moves(bot, life):
             bot.leave()
-            self._agenda.put(self.now() + AWAY, self._join, bot)
+            self._event_queue.put(self.now() + AWAY, self._join, bot)
 
     def _begin(self, bot: Bot, now: int) -> None:
         if bot.rude:
-            self._agenda.put(now + SECOND // 2, self._offend, bot, bot.asked)
+            self._event_queue.put(now + SECOND // 2, self._offend, bot, bot.asked)
         elif self._scenario.lockstep:
             self.lockstep.begin(bot, now)
         elif self._plan.rate > 0:
             first = now + bot.random.random() * self._pause
-            self._agenda.put(round(first), self._move, bot, (bot.asked, first))
+            self._event_queue.put(round(first), self._move, bot, (bot.asked, first))
 
     def _move(self, bot: Bot, due: int, state: tuple[int, float]) -> None:
         life, exactly = state
@@ -255,21 +259,21 @@ class Play:
                 # It is the code of a game's author, or of a scenario's.
                 frame = traceback.extract_tb(error.__traceback__)[-1]
                 what = f"{type(error).__name__}: {error}"
-                self.tally.complaints[f"{frame.filename}, line {frame.lineno}: {what}"] += 1
-        self.tally.lateness.append(now - due)
+                self.counters.complaints[f"{frame.filename}, line {frame.lineno}: {what}"] += 1
+        self.counters.lateness.append(now - due)
         exactly += self._pause
         if bot.state == PLAYING:
-            agenda = self._agenda
-            agenda.append(agenda.moves, round(exactly), self._move, bot, (life, exactly))
+            event_queue = self._event_queue
+            event_queue.append(event_queue.moves, round(exactly), self._move, bot, (life, exactly))
 
     def _offend(self, bot: Bot, due: int, life: int) -> None:
         """Break a rule, and do it again soon."""
         if not self._moves(bot, life):
             return
-        self.tally.counted["offences"] += 1
+        self.counters.counted["offences"] += 1
         _break_a_rule(bot)
         if bot.state == PLAYING:
-            self._agenda.put(self.now() + SECOND // 5, self._offend, bot, life)
+            self._event_queue.put(self.now() + SECOND // 5, self._offend, bot, life)
 
 
 def _break_a_rule(bot: Bot) -> None:

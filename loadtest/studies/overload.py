@@ -50,7 +50,7 @@ def _options(players: int, seconds: float) -> Options:
 
 
 def _steal(after: float, seconds: float) -> Callable[[RunContext], None]:
-    """Return an injection that waits `after` seconds, then takes half the server's core for `seconds`."""
+    """Return a fault that after `after` seconds takes half the server's core for `seconds`."""
 
     def injection(_: RunContext) -> None:
         signals.sleep(after)

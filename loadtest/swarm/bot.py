@@ -1,8 +1,9 @@
 """One bot: a WebSocket client that plays as docs/protocol.md describes.
 
 It is called when bytes have come for it, and when one of its events is due. It never decides what
-to do: loadtest/swarm/scenarios.py does, or the bot of a game, to which it looks like `flatlands.Bot`.
-It follows what others do only if it `sees`, since that costs as much as all the rest.
+to do: loadtest/swarm/scenarios.py does, or the bot of a game, to which it looks like
+`flatlands.Bot`. It follows what others do only if it `sees`, since that costs as much as all the
+rest.
 """
 
 import random

@@ -96,9 +96,10 @@ def run(
     """Do one run and return its result. `show` is called with its progress.
 
     `injection` is done during the measured time, and may end and start the server. `target` is a
-    running server; without it, one is started. `remotes` are the generators that play, if they are on other
-    machines: `options.processes` counts their processes. Raises Trouble and Interrupted only before
-    the server runs. Later failures are in the result, with everything measured before them.
+    running server; without it, one is started. `remotes` are the generators that play, if they are
+    on other machines: `options.processes` counts their processes. Raises Trouble and Interrupted
+    only before the server runs. Later failures are in the result, with everything measured before
+    them.
     """
     with ExitStack() as stack:
         swarm_cpus: Sequence[int] = ()

@@ -20,6 +20,7 @@ from flatlands.server.net import connection as module
 from flatlands.server.net import frames
 from flatlands.server.net.connection import Connection
 from flatlands.server.net.listener import WebSocketServer
+from flatlands.server.runtime.limits import Rate
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parents[1] / ".autobahn"
@@ -92,7 +93,7 @@ def accept(connection: Connection, _environ: dict) -> None:
 
 def run(wstest: Path) -> dict[str, dict]:
     """Run all cases; return case number -> the suite's report."""
-    module.LIGHT_BURST = 1_000_000  # the suite sends many small frames
+    module.LIGHT = Rate("frames", 1_000_000, 1_000_000)  # the suite sends many small frames
     server = WebSocketServer(("127.0.0.1", 0), lambda *_: [], accept, protocol=None)
     server.max_message = MAX_MESSAGE
     server.start()

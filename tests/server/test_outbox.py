@@ -14,7 +14,7 @@ from flatlands.world.track import stand
 CHANNELS = Channels(DEFAULT_WORLD, 2013, 16)
 
 
-class Keeper:
+class RecordingBroker:
     """A broker and a hub: keeps what is published, and says when the next flush may be."""
 
     not_before, interval, counters = 0, 0.0, Counters()
@@ -40,8 +40,8 @@ class Bench:
     def __init__(self):
         self.clock = Clock()
         self.loop = ManualLoop(self.clock)
-        self.keeper = Keeper()
-        self.outbox = Outbox(Bus(7, CHANNELS, self.keeper, self.loop), 16384, self.keeper, {})
+        self.broker = RecordingBroker()
+        self.outbox = Outbox(Bus(7, CHANNELS, self.broker, self.loop), 16384, self.broker, {})
         self.outbox.present.update({(0, 0): {}, (5, 5): {}})
 
     def move(self, id, seq=1, square=(0, 0)):
@@ -63,7 +63,7 @@ class Bench:
                 [record[0] for record in (*RECORD.iter_unpack(tracks), *WIDE.iter_unpack(wide))]
                 + [event[1] for event in others],
             )
-            for column, row, *_, tracks, others, replaced, wide, _wrote in self.keeper.published
+            for column, row, *_, tracks, others, replaced, wide, _wrote in self.broker.published
         ]
 
 
@@ -81,7 +81,7 @@ def test_on_a_quiet_node_a_batch_goes_out_at_the_end_of_the_turn(bench):
 
 
 def test_nothing_need_go_out_before_the_next_flush(bench):
-    bench.keeper.not_before = bench.loop.now() + 40 + LEAD
+    bench.broker.not_before = bench.loop.now() + 40 + LEAD
     bench.move(1)
     bench.run(30)
     bench.move(2)
@@ -99,9 +99,9 @@ def test_an_enter_of_the_new_square_is_published_before_the_leave_of_the_old_one
     bench.outbox.enter(player, (1, 0))
     bench.run(0)
     assert bench.batches[1:] == [((1, 0), 0, [1]), ((0, 0), 0, [1])]
-    assert [fields[7][0][0] for fields in bench.keeper.published[1:]] == [ENTER, LEAVE]
+    assert [fields[7][0][0] for fields in bench.broker.published[1:]] == [ENTER, LEAVE]
     # It leaves with the smaller seq: a node that hears the leave after the enter ignores it.
-    entered, left = (fields[7][0][2] for fields in bench.keeper.published[1:])
+    entered, left = (fields[7][0][2] for fields in bench.broker.published[1:])
     assert entered > left
 
 
@@ -122,7 +122,7 @@ def test_a_crowd_rests_as_many_ms_as_its_batch_had_events(bench):
     bench.run(1)
     # The newer track has replaced the older one, and the batch says so.
     assert bench.batches[2:] == [((0, 0), 1, [1])]
-    [record] = RECORD.iter_unpack(bench.keeper.published[2][6])
+    [record] = RECORD.iter_unpack(bench.broker.published[2][6])
     assert record[1] == 3
 
 
@@ -158,7 +158,7 @@ def test_what_a_node_publishes_last_does_not_wait_for_a_rest(bench):
     bench.move(1, 2)
     bench.outbox.publish_all()
     assert bench.batches[-1] == ((0, 0), 0, [1])
-    assert isinstance(bench.keeper.published[-1], list)
+    assert isinstance(bench.broker.published[-1], list)
 
 
 def test_a_square_is_forgotten_when_its_last_player_is_handed_over_unless_something_waits(bench):
@@ -173,7 +173,7 @@ def test_a_square_is_forgotten_when_its_last_player_is_handed_over_unless_someth
     outbox.hand_over(stays, square)
     assert outbox.numbers == {square: 1}, "something of it is still to be told"
     bench.run(REST_MOST)
-    assert bench.keeper.published[-1][3:5] == [1, 2]
+    assert bench.broker.published[-1][3:5] == [1, 2]
     assert outbox.numbers == {}
     outbox.enter(stays, square)
     bench.run(REST_MOST)

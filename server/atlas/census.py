@@ -12,7 +12,7 @@ from typing import Final
 from flatlands.server.atlas.dots import SHIFTS, WORLD_SQUARES, MapPart, Place, dot_at, finest
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import DOT_FIELDS, DOTS, Counts
+from flatlands.server.messages.peer_protocol import DOT_FIELDS, PATCH_DOTS_MOST, Counts
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.squares.outbox import Outbox
 from flatlands.world.grid import Square
@@ -136,7 +136,7 @@ class Census:
 
     def _publish(self, part: MapPart, grain: int, flat: list[int]) -> None:
         """Publish what was counted in a part, in several messages if it is much."""
-        channel, step = self._channels.part(part), DOT_FIELDS * DOTS
+        channel, step = self._channels.part(part), DOT_FIELDS * PATCH_DOTS_MOST
         for page, at in enumerate(range(0, max(len(flat), 1), step)):
             counts = Counts(self._node, page, grain, flat[at : at + step])
             self._loop.stats["counts"] += 1

@@ -9,7 +9,7 @@ four. Clients are told of dots in patches of 4 x 4. This module is arithmetic, a
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from flatlands.server.messages.peer_protocol import CROWD_MOST, DOTS, WIDEST
+from flatlands.server.messages.peer_protocol import CROWD_MOST, PATCH_DOTS_MOST, WIDEST
 from flatlands.world.grid import Rect, Square
 
 #: For each four grains: how many squares lie between the corner of dot 0 and the origin.
@@ -32,7 +32,7 @@ class MapPart(NamedTuple):
 WORLD_TOTALS: Final = MapPart(WIDEST, 0, 0, 1)
 
 #: The whole world as dots: who is where, roughly if there are many.
-WORLD_DOTS: Final = MapPart(WIDEST, 0, 0, DOTS)
+WORLD_DOTS: Final = MapPart(WIDEST, 0, 0, PATCH_DOTS_MOST)
 
 #: All squares of the world, whatever that costs, for programs that look at the world.
 WORLD_SQUARES: Final = MapPart(WIDEST, 0, 0, CROWD_MOST)
@@ -68,7 +68,7 @@ def parts_around(squares: Rect, grain: int) -> list[MapPart]:
     wide = max(wide, grain + 2)
     if wide >= WIDEST:
         return [WORLD_DOTS]
-    return [MapPart(wide, *dot, DOTS) for dot in dots_within(squares, wide).squares()]
+    return [MapPart(wide, *dot, PATCH_DOTS_MOST) for dot in dots_within(squares, wide).squares()]
 
 
 def finest(squares: Collection[Square], part: MapPart, guess: int) -> int:

@@ -26,7 +26,7 @@ from flatlands.world.track import Intent
 STUCK_AFTER: Final = 30_000
 
 #: ms after which the store has answered, or will not.
-ANSWERED_WITHIN: Final = 3000
+STORE_ANSWER_MS: Final = 3000
 
 #: The reason in the close frame of a connection whose player goes on at another connection.
 TAKEN_OVER: Final = "you are playing somewhere else now"
@@ -287,7 +287,7 @@ class Session(ClientScreen):
             or self.lags_since is not None
             or self.node.views.shows(self)
             or self.node.play.lines.pinned(resident.id)
-            or self.node.loop.now() - self._asked <= ANSWERED_WITHIN
+            or self.node.loop.now() - self._asked <= STORE_ANSWER_MS
         ):
             return None
         return Traveller(

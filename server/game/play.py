@@ -50,8 +50,10 @@ from flatlands.world.track import UNIT, Tile, Track, tile_at
 #: Makes the game of the node that it is called with.
 Make = Callable[[GameNode], AnyGame]
 
-#: Players that a hook is called with at once, and ms between two such calls.
-EACH_AT_ONCE, EACH_PAUSE = 500, 5
+#: A hook of all players is called with so many at once.
+EACH_AT_ONCE = 500
+#: Between two such calls lies so much time.
+EACH_PAUSE_MS = 5
 
 #: The hooks about a player that may wait.
 _WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
@@ -386,7 +388,7 @@ def _with_each(node: GameNode, hook: Callable[..., object]) -> None:
 
     all = [id for id in residents if id >= OTHERS_FROM]
     parts = [all[at : at + EACH_AT_ONCE] for at in range(0, len(all), EACH_AT_ONCE)]
-    node.loop.in_turns(parts, 1, EACH_PAUSE, call)
+    node.loop.in_turns(parts, 1, EACH_PAUSE_MS, call)
 
 
 def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> Callable[[], object]:

@@ -64,7 +64,7 @@ ENTRIES = 400
 PARTS = 1000
 #: The numbers of a dot in `counts`, and the most dots in one.
 DOT_FIELDS = 5
-DOTS = 2500
+PATCH_DOTS_MOST = 2500
 
 #: The most values that a game has of a player, and the most entries in a page if it has any.
 VALUES = 8
@@ -141,7 +141,7 @@ FIELDS = {
         Field("plan", list, 1, 4),
         Field("found", list, 0, FOUND_MOST),
         Field("parts", list, 0, 4 * PARTS),
-        Field("dots", list, 0, DOT_FIELDS * DOTS),
+        Field("dots", list, 0, DOT_FIELDS * PATCH_DOTS_MOST),
     )
 }
 
@@ -569,7 +569,7 @@ def _name(make: type[PeerMessage]) -> str:
 
 
 #: The rows of all messages between nodes.
-ROWS: Final = {
+MESSAGE_ROWS: Final = {
     BATCH: _row("batch", (*_BATCH_HEADER, *Content._fields), _is_next),
     **{kind: _row(_name(make), make._fields) for kind, make in MESSAGES.items()},
 }
@@ -604,7 +604,7 @@ def read(payload: bytes) -> PeerMessage | Batch:
     except (ValueError, RecursionError, msgpack.UnpackException):
         raise Malformed("bytes that are not MessagePack") from None
     kind: Any = message[0] if type(message) is list and message else None
-    row = ROWS.get(kind) if type(kind) is int else None
+    row = MESSAGE_ROWS.get(kind) if type(kind) is int else None
     if row is None:
         raise Malformed(NOT_KNOWN)
     fields: list[Any] = message[1:]

@@ -40,10 +40,10 @@ from flatlands.world.things import Thing, Things
 #: A batch of this node that is not back from the broker after this many ms is applied anyway.
 ECHO_WITHIN: Final = 250
 
-#: The other nodes have this many ms to answer a sync request before screens see the square, and at
+#: The other nodes have so long to answer a sync request before screens see the square, and at
 #: least half as many once it has come back. They answer all requests of one moment together, so
 #: screens mostly see at once all squares that they begin to hold at once.
-ANSWERED_WITHIN: Final = 60
+SYNC_ANSWER_MS: Final = 60
 
 #: A node with players in a square that says nothing there for SILENT_AFTER ms, longer than
 #: keepalives (outbox.py) are apart, is asked for its full state. If it is still silent LOST_AFTER
@@ -318,7 +318,7 @@ class Subscription:
             self.view.get_ready()
         elif not self.view.ready:
             sync = self.sync
-            due = max(sync.requested + ANSWERED_WITHIN, sync.answered + ANSWERED_WITHIN // 2)
+            due = max(sync.requested + SYNC_ANSWER_MS, sync.answered + SYNC_ANSWER_MS // 2)
             self.view.get_ready_at(due)
         self._context.read(self.square)
 

@@ -249,7 +249,7 @@ def test_no_client_is_told_too_many_dots_or_finer_ones_than_it_can_draw(players,
     assert watcher.model.totals[0] == players
 
 
-@pytest.mark.parametrize("most", [peer_protocol.DOTS, 20])
+@pytest.mark.parametrize("most", [peer_protocol.PATCH_DOTS_MOST, 20])
 def test_a_part_of_the_world_is_shown_in_finer_dots(monkeypatch, most):
     tell_roughly(monkeypatch, most)
     harness = crowded(far=2000)
@@ -449,7 +449,7 @@ def test_malformed_counts_are_refused():
 
 
 def test_programs_are_told_of_all_squares_in_as_many_messages_as_it_takes(monkeypatch):
-    monkeypatch.setattr(census, "DOTS", 3)
+    monkeypatch.setattr(census, "PATCH_DOTS_MOST", 3)
     harness = crowded(players=50, far=10)
     harness.node.residents.join("D", (40 * UNIT, UNIT), id=WILD_FROM)
     known = harness.node.counts

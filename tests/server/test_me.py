@@ -8,7 +8,7 @@ from flatlands import Event, Me, PlayerGone, Thing, action, flag, number, plain,
 from flatlands import Game as Engine
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.mushrooms import Mushrooms
-from flatlands.server.clients.session import ANSWERED_WITHIN
+from flatlands.server.clients.session import STORE_ANSWER_MS
 from flatlands.server.cluster.districts import COLUMNS
 from flatlands.server.game.game import schema
 from flatlands.server.messages import peer_batches, peer_protocol, protocol
@@ -295,9 +295,9 @@ def test_a_player_that_is_passed_to_another_worker_is_as_it_was():
     client, other = machine.place("C", (0, 0), host=west), machine.place("O", (0, 0), host=east)
     machine.run(4000)
     do(client, "be", 7, "go on", True)
-    do(client, "hurry", 150, ANSWERED_WITHIN + 3000)
+    do(client, "hurry", 150, STORE_ANSWER_MS + 3000)
     # While an action of the player may wait for the store, it is not passed on.
-    machine.run(ANSWERED_WITHIN)
+    machine.run(STORE_ANSWER_MS)
     client.walk(1, 0)
     machine.run(500)
     machine.tell((COLUMNS, 0, 0, 1))

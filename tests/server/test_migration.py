@@ -5,7 +5,7 @@ import msgpack
 import pytest
 
 from flatlands.server.clients.admission import Begin, Hello
-from flatlands.server.clients.session import ANSWERED_WITHIN, Session
+from flatlands.server.clients.session import STORE_ANSWER_MS, Session
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.cluster import placement
 from flatlands.server.cluster.districts import COLUMNS, ROWS
@@ -486,7 +486,7 @@ def test_a_player_takes_its_rates_along(machine):
     client, _other = pair(machine)
     for _ in range(5):
         client.send(6, "again")
-    machine.run(ANSWERED_WITHIN + 1)
+    machine.run(STORE_ANSWER_MS + 1)
     machine.tell(1)
     machine.arrive()
     assert whose(machine, client) is machine.hosts[1] and client.model.errors == []
@@ -499,7 +499,7 @@ def test_a_player_takes_its_key_along(machine):
     client, _other = pair(machine)
     client.send(10, "ada" * 6)
     mine = whose(machine, client).node.residents.by_id[client.id].owner
-    machine.run(ANSWERED_WITHIN + 1)
+    machine.run(STORE_ANSWER_MS + 1)
     machine.tell(1)
     machine.arrive()
     host = whose(machine, client)

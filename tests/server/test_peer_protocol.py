@@ -211,7 +211,7 @@ class Board(Thing):
 
 
 ROWS = [
-    *peer_protocol.ROWS.values(),
+    *peer_protocol.MESSAGE_ROWS.values(),
     *[kind.row for kind in peer_batches.EVENTS.values()],
     declare(Board).row,
     declare(Wave).row,

@@ -15,10 +15,10 @@ from flatlands.server.squares.outbox import KEEPALIVE_WAITS
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, NODE_DEAD_MS, NODE_GONE_MS, NodeLoad
 from flatlands.server.squares.replicas import READY_AFTER
 from flatlands.server.squares.subscription import (
-    ANSWERED_WITHIN,
     ECHO_WITHIN,
     LOST_AFTER,
     SILENT_AFTER,
+    SYNC_ANSWER_MS,
 )
 from flatlands.server.squares.sync import (
     FULL_STATE_EVERY_MS,
@@ -543,7 +543,7 @@ def test_a_square_is_shown_soon_after_the_nodes_own_request_is_back_or_after_a_w
         harness.broker.losing = 1.0
     newcomer = harness.place("N", square, (8, 8))
 
-    waits = ANSWERED_WITHIN if back else READY_AFTER
+    waits = SYNC_ANSWER_MS if back else READY_AFTER
     harness.run(waits // 2)
     residents(harness, 1, [entry(1)], square=square)
     harness.run(waits - waits // 2 - 1)
@@ -568,7 +568,7 @@ def test_a_newcomer_sees_a_square_complete_within_three_tenths_of_a_second(delay
     harness.run(300)
     assert all(newcomer.sees(other) for other in there)
     snapshots = [m for m in newcomer.connection.messages if m[0] == 19 and m[1:3] == [50, 50]]
-    if delay < ANSWERED_WITHIN // 2:
+    if delay < SYNC_ANSWER_MS // 2:
         assert len(snapshots) == 1, "it is not shown twice"
 
 

@@ -138,7 +138,7 @@ def test_the_example_of_what_comes_back():
 def test_the_table_of_what_nodes_tell_each_other():
     text = (ROOT / "docs" / "nodes.md").read_text()
     found = re.findall(r"^\| (\d+) ([a-z ]+) \| [^|]+ \| ([^(|]+?) (?:\([^|]*)?\|$", text, re.M)
-    rows = {kind: (row.name, names(row)) for kind, row in peer_protocol.ROWS.items()}
+    rows = {kind: (row.name, names(row)) for kind, row in peer_protocol.MESSAGE_ROWS.items()}
     assert {int(kind): (name, fields) for kind, name, fields in found} == rows
     for kind, (name, _) in rows.items():
         assert getattr(peer_protocol, name.upper().replace(" ", "_")) == kind
@@ -150,7 +150,7 @@ def test_kinds_that_earlier_versions_used_stay_unused():
     [between] = re.findall(r"used the kinds? ([\d, and]+), which stay", nodes)
     for some, used in (
         (to_clients, {int(kind) for kind, *_ in table(3)}),
-        (between, peer_protocol.ROWS.keys()),
+        (between, peer_protocol.MESSAGE_ROWS.keys()),
     ):
         unused = set(map(int, re.findall(r"\d+", some)))
         assert unused and not unused & used
@@ -217,8 +217,8 @@ NUMBERS = {
         f"lease ends after {seconds(upkeep.GROW_CLAIMED_MS)}",
         f"lets go {seconds(replicas.LINGER)} after the last",
         f"at most once in {sync.FULL_STATE_EVERY_MS} ms",
-        f"see the square {subscription.ANSWERED_WITHIN} ms after the first request",
-        f"not within {subscription.ANSWERED_WITHIN // 2} ms after it has come back",
+        f"see the square {subscription.SYNC_ANSWER_MS} ms after the first request",
+        f"not within {subscription.SYNC_ANSWER_MS // 2} ms after it has come back",
         f"if no other node lives; or after {replicas.READY_AFTER} ms",
         f"{seconds(outbox.KEEPALIVE_WAITS[0])} after that one",
         f"{seconds(outbox.KEEPALIVE_WAITS[1])} later",

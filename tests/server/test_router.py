@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from flatlands.server.clients.session import ANSWERED_WITHIN
+from flatlands.server.clients.session import STORE_ANSWER_MS
 from flatlands.server.cluster.districts import COLUMNS, Line
 from flatlands.server.cluster.router import (
     ASKED_AGAIN_MS,
@@ -114,7 +114,7 @@ def walker(machines, at=(20_000, 500)):
     """Return a client at the first machine that has walked east from a place for two seconds, and
     has asked for nothing else for a while."""
     client = stand(machines, "W", at)
-    machines.run(ANSWERED_WITHIN + 1)
+    machines.run(STORE_ANSWER_MS + 1)
     client.walk(1, 0)
     machines.run(2000)
     look(machines)
@@ -260,7 +260,7 @@ def test_a_walker_goes_to_another_machine_and_nobody_sees_it_stop(machines):
 
 def test_a_player_that_goes_to_a_place_arrives_there(machines):
     client = stand(machines, "W", (10_000, 500))
-    machines.run(ANSWERED_WITHIN + 1)
+    machines.run(STORE_ANSWER_MS + 1)
     client.go(90_000, 9000)
     machines.run(3000)
     look(machines)
@@ -286,7 +286,7 @@ def test_all_that_a_player_has_goes_with_it(machines):
     west, east = machines.hosts
     client = walker(machines)
     client.send(33, "Wanda", 77)
-    machines.run(ANSWERED_WITHIN + 1)
+    machines.run(STORE_ANSWER_MS + 1)
     resident = west.node.residents.by_id[client.id]
     west.node.residents.become(resident, 150, 9000, resident.values)
     resident.recorded = ((west.loop.now(), *resident.track.at(west.loop.now())),)
@@ -352,7 +352,7 @@ def test_a_player_that_cannot_be_asked_when_the_plan_changes_is_asked_later():
     machines.run(2 * PLAN_FOLLOWED_MS)
     assert asked(client) == []
     client.send(15, None, 0, 0, 0, 0)
-    machines.run(ANSWERED_WITHIN + PLAN_FOLLOWED_MS + 1)
+    machines.run(STORE_ANSWER_MS + PLAN_FOLLOWED_MS + 1)
     assert asked(client) == [B]
 
 
@@ -422,7 +422,7 @@ def test_a_player_that_looks_at_the_map_is_not_asked_yet(machines):
     look(machines)
     assert asked(client) == []
     client.send(15, None, 0, 0, 0, 0)
-    machines.run(ANSWERED_WITHIN + 1)
+    machines.run(STORE_ANSWER_MS + 1)
     look(machines)
     assert asked(client) == [B]
 

@@ -125,12 +125,18 @@ def swarm(told):
         seen = life.pop("observed")
         # The number of events in a batch counts those of any kind.
         seen["rows"] = seen["rows"][:, [0, 1, 2, 4]]
-        tally = generator.tally
+        counters = generator.counters
         return (
             {name: getattr(value, "tolist", lambda v=value: v)() for name, value in seen.items()},
             {name: value for name, value in life.items() if name != "node"},
-            (player._token, player.flush, tally.snapshots, tally.resyncs, tally.reader.lacking),
-            dict(tally.complaints),
+            (
+                player._token,
+                player.flush,
+                counters.snapshots,
+                counters.resyncs,
+                counters.reader.lacking,
+            ),
+            dict(counters.complaints),
         )
 
 

@@ -138,7 +138,7 @@ class Node:
             lambda: played.walked(),
         )
 
-        # What is told of what happens in a part that was made before it.
+        # Listeners: parts made later, which an earlier part notifies.
         self.store_client.set_recovered_listener(self.reader.read_all)
         self.square_context.set_player_listener(self.takeovers)
         self.square_context.set_reader(self.reader.read)

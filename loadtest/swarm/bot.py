@@ -64,7 +64,7 @@ class Bot(Connection, Playing):
     Only the starts of tracks are in ms of the clock of the bot's node. `offset` is that clock minus
     the run's, in ms, as the quickest pong until now has shown it.
 
-    `world` is the Play of its process (play.py), which it uses and to which it reports.
+    `world` is the Behaviour of its process (behaviour.py), which it uses and to which it reports.
     """
 
     def __init__(

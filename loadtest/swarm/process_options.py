@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ProcessOptions:
-    """The plan of one process.
+    """What one process of the swarm is to do.
 
     `address` is (IP address, port) and `name` the server's name; `tls` is "", "checked" or
     "unchecked", and `login` what a proxy in front of it asks for. `game` is the one whose own bots
@@ -15,7 +15,7 @@ class ProcessOptions:
     second. `viewports` are in tiles, and bots have them in equal shares. `indices` are the
     process's bots; one bot in `sample` observes. `epoch` is the reading of the monotonic clock, in
     us, at which the run's clock is 0. `returns`: bots that are cut off come back. `bots` is the
-    number of bots in all processes, and `dues` the memory for their due times, see dues.py;
+    number of bots in all processes, and `dues` the memory for their due times, see intent_times.py;
     `elsewhere`: some of them are on other machines. Each bot chooses by `seed` and its index.
     """
 

@@ -327,7 +327,7 @@ class _Run:
             if self._target.died and self._injection is None:
                 raise _Ended(f"{self._target.died} during the run", certain=True)
             if self._injection_failed:
-                raise _Ended(f"the planned action failed: {self._injection_failed}", certain=True)
+                raise _Ended(f"the injected fault failed: {self._injection_failed}", certain=True)
             total = self._latest.total()
             self._progress(phase, time.monotonic() - self._phase_began[1], total)
             self._check_alone(total)

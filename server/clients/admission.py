@@ -210,7 +210,7 @@ class Admission:
     def _decide(self, request: Request) -> Steps:
         hello, begin = request.hello, request.begin
         claim = self._tokens.read(hello.token) if hello.token is not None else None
-        self._check_orders(claim, request, hello)
+        self._check_moderation(claim, request, hello)
         if claim is not None and not self._limits.allow(RETURNS, claim.id):
             raise Refused("returns", "you are reconnecting too often: wait a few seconds", FULL)
         if begin is None:
@@ -221,7 +221,7 @@ class Admission:
             if not request.client.connected:
                 return None
             # A moderation action may have come since, and the game may have said who it is.
-            self._check_orders(claim, request, hello)
+            self._check_moderation(claim, request, hello)
             id = new_id() if claim is None else claim.id
             begin = Begin(id, self._place(hello, claim, met), met)
         if (worker := self._worker(begin)) is not None:
@@ -237,7 +237,7 @@ class Admission:
         resident = self._node.residents.join(hello.name, begin.place, id=begin.id)
         return self._let_in(resident, hello, begin.met, back=False)
 
-    def _check_orders(self, claim: Claim | None, request: Request, hello: Hello) -> None:
+    def _check_moderation(self, claim: Claim | None, request: Request, hello: Hello) -> None:
         """Raise Refused if a moderation action keeps a client out."""
         id = None if claim is None else claim.id
         self._node.moderation.admit(id, request.address, hello.owner)
@@ -372,7 +372,7 @@ class Admission:
             if elsewhere is WITHDRAWN:
                 raise Superseded
             if request.client.connected:
-                self._check_orders(claim, request, hello)
+                self._check_moderation(claim, request, hello)
             elif elsewhere is None or not elsewhere.name:
                 return None
             resident = self._return(claim, elsewhere, hello, met)

@@ -171,7 +171,7 @@ def read(payload: bytes) -> list[Any]:
     """Return a client's message as [kind, field ...], with each field checked.
 
     Raises Refused, with `close` MALFORMED if it is not one MessagePack array, or POLICY if it is
-    not as one of MESSAGES says.
+    not as its row of CLIENT_MESSAGES says.
     """
     try:
         message = msgpack.unpackb(

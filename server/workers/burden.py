@@ -1,6 +1,6 @@
 """How busy this process is with its players, and where a line would divide them.
 
-It tells the supervisor (migration.py) and the other machines (router.py).
+migration.py passes it to the supervisor, router.py to the other machines.
 """
 
 import time

@@ -219,7 +219,7 @@ class Migration(Placement):
             return
         session.go_on(traveller)
         try:
-            # This worker may have read an order that the worker from which it comes has not.
+            # This worker may know a moderation action that the sending worker did not.
             node.moderation.admit(player.id, session.address, player.owner)
         except protocol.Refused as refused:
             session.refuse(refused)

@@ -9,7 +9,7 @@ from flatlands.loadtest.studies import atlas
 
 @pytest.mark.process
 def test_every_figure_of_the_map_is_measured(sets, out, capsys):
-    sets(atlas, PLAYERS=300, VIEWERS=8, SECONDS=2, FAR_APART=200, MANY=16)
+    sets(atlas, PLAYERS=300, VIEWERS=8, MEASURED_SECONDS=2, FAR_SQUARES_WIDE=200, MANY_VIEWERS=16)
     assert atlas.main(["--json", str(out)]) == 0
     found = {point["series"]: point["figure"] for point in json.loads(out.read_text())["points"]}
     assert found.keys() == {*atlas.TARGETS, "grains that are shown"}

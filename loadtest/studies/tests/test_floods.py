@@ -12,7 +12,7 @@ from tests.loadtest.test_reader import enter, record, snapshot
 
 @pytest.mark.load
 def test_pongs_and_moves_are_measured_before_and_during_each_flood(sets, out, capsys, monkeypatch):
-    sets(floods, PLAYERS=5, BEFORE=1.5, DURING=1.5, REST=0.1)
+    sets(floods, PLAYERS=5, BEFORE_SECONDS=1.5, DURING_SECONDS=1.5, REST_SECONDS=0.1)
     names = ["keep alive", "join and drop"]
     monkeypatch.setattr(floods, "FLOODS", {name: floods.FLOODS[name] for name in names})
     assert floods.main(["--json", str(out), "--report", str(out.parent)]) == 0

@@ -157,9 +157,17 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
 def test_all_series_can_be_measured(sets, out, left):
     # As many squares as a node has players, so each node hears all others, wherever they begin.
     sets(sizes, SECONDS=1.0, BOTS=20, SQUARES=2, WORKERS=(1, 2), SCENARIOS=("mill",), NODES=(1, 5))
-    sets(sizes, REAL=(3,), PLAYERS=6, TOGETHER=6, MACHINES=2, CROWDS=(40,), CROWD_JOINS=1.0)
+    sets(
+        sizes,
+        REAL=(3,),
+        PLAYERS=6,
+        PLAYERS_A_SQUARE=6,
+        MACHINES=2,
+        CROWDS=(40,),
+        CROWD_JOIN_SECONDS=1.0,
+    )
     sets(sizes, SETTLED=0.5)
-    sets(nodes, KNOWN=2.0, IN_STEP=1.0, LATE=5000.0, SLOW=5000.0)
+    sets(nodes, KNOWN_SECONDS=2.0, IN_STEP_SECONDS=1.0, LATE_MS=5000.0, SLOW=5000.0)
     for _ in tries(3):
         code = study.main(["--json", str(out), "--report", str(out.parent)])
         found = json.loads(out.read_text())

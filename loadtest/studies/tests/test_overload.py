@@ -29,8 +29,16 @@ def test_a_run_that_ends_before_it_is_measured_gets_a_sentence():
 
 @pytest.mark.load
 def test_the_fate_of_an_overloaded_server_can_be_measured(sets, out, capsys):
-    sets(overload, PASSING=40, PLAYERS=(60,), BEFORE=2.0, DURING=4.0, AFTER=2.0, LASTS=3.0)
-    sets(overload, FIRST=1.0)
+    sets(
+        overload,
+        PASSING_PLAYERS=40,
+        PLAYERS=(60,),
+        BEFORE_SECONDS=2.0,
+        DURING_SECONDS=4.0,
+        AFTER_SECONDS=2.0,
+        MEASURED_SECONDS=3.0,
+    )
+    sets(overload, LEFT_OUT_SECONDS=1.0)
     for _ in tries(3):
         code = overload.main(["--json", str(out)])
         found = json.loads(out.read_text())

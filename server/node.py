@@ -202,7 +202,7 @@ class Node:
         message = peer_protocol.read(item.payload)
         handler = self._handlers.get(type(message))
         if handler is None or isinstance(message, list):
-            raise Malformed("what belongs to a square")
+            raise Malformed("it belongs to a square")
         known = message.node not in self.peers.incompatible
         if known or isinstance(message, peer_protocol.Heartbeat):
             handler(message)

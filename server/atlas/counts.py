@@ -91,7 +91,7 @@ class Counts:
         """Take what a node tells of a part, on the part's channel. Raises Malformed."""
         counts = peer_protocol.read(payload)
         if not isinstance(counts, peer_protocol.Counts):
-            raise Malformed("what does not belong to a part of the map")
+            raise Malformed("it does not belong to a part of the map")
         node, page, grain, flat = counts
         if self._believes(node):
             told = self._known[part].told

@@ -100,7 +100,7 @@ def read_body(payload: bytes, column: int, row: int, *header: int) -> BatchBody:
     them."""
     before = _pack([BATCH, column, row, *header])
     if payload[1 : len(before)] != before[1:]:
-        raise Malformed("a batch that no node has packed")
+        raise Malformed("it is a batch that no node has packed")
     return BatchBody(payload[0] - before[0], payload[len(before) :])
 
 

@@ -602,7 +602,7 @@ def read(payload: bytes) -> PeerMessage | Batch:
     try:
         message = msgpack.unpackb(payload)
     except (ValueError, RecursionError, msgpack.UnpackException):
-        raise Malformed("bytes that are not MessagePack") from None
+        raise Malformed("it is not MessagePack") from None
     kind: Any = message[0] if type(message) is list and message else None
     row = MESSAGE_ROWS.get(kind) if type(kind) is int else None
     if row is None:
@@ -617,7 +617,7 @@ def read(payload: bytes) -> PeerMessage | Batch:
     named = MESSAGES[kind]._make(fields)
     agree = _AGREE.get(kind)
     if agree is not None and not agree(named):
-        raise Malformed(f"a message that is malformed: {row.disagree}")
+        raise Malformed(row.disagree)
     return named
 
 
@@ -629,4 +629,4 @@ def fit(fields: Sequence[Any], row: Row) -> None:
 
 
 #: What is wrong with a message, an event or a thing of no kind.
-NOT_KNOWN = "something that is not an array with a known kind at its beginning"
+NOT_KNOWN = "it is not an array that begins with a known kind"

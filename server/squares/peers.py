@@ -247,7 +247,7 @@ class Peers:
         self, gone: Callable[[int, bool], None], link_changed: Callable[[], None]
     ) -> None:
         """Call `gone` with the id of each node that is dead and False, and with True once it has
-        been silent for GONE_AFTER ms; and `link_changed` when clients must be told that `whole` has
+        been silent for NODE_GONE_MS; and `link_changed` when clients must be told that `whole` has
         changed."""
         self._gone, self._link_changed = gone, link_changed
 

@@ -337,7 +337,7 @@ class Subscription:
             self._read_batch(message, payload)
             return
         if not isinstance(message, OF_SQUARES) or message[:2] != self.square:
-            raise Malformed("a message for another square")
+            raise Malformed("it is for another square")
         if message.node in self._context.peers.incompatible:
             # It is on another database of the same Redis.
             return
@@ -356,7 +356,7 @@ class Subscription:
         """Apply a batch, this node's own or another's. Raises Malformed."""
         column, row, node, previous, number, sent, *said = batch
         if (column, row) != self.square:
-            raise Malformed("a message for another square")
+            raise Malformed("it is for another square")
         if node in self._context.peers.incompatible:
             return
         if node == self._context.node:

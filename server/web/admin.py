@@ -58,9 +58,8 @@ _FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Rea
 _T = TypeVar("_T")
 
 
-#: Passes all players on to other servers; returns "", or a sentence that says why not. It gets what
-#: waits for some seconds in which other requests have their turn.
-Drain = Callable[[Callable[[float], object]], str]
+#: Passes all players on to other servers, and waits; returns "", or a sentence that says why not.
+Drain = Callable[[], str]
 
 
 class _Access:
@@ -164,7 +163,7 @@ def _take_actions(
         access.check_acting()
         if "minutes" in request.args:
             abort(_answer(400, "A drain takes no minutes: it ends when the server is restarted."))
-        if refused := drain(_turn().sleep):
+        if refused := _wait_for(drain):
             abort(_answer(409, refused))
         log.warning("admin: drain, by %s", _by())
         return jsonify({"action": "drain"})
@@ -177,12 +176,12 @@ def _take_actions(
             if name is None:
                 abort(_answer(400, f"name must have 1 to {PLAYER_NAME_LIMIT} characters."))
             log.warning("admin: clear %r, by %s", name, _by())
-            _reach(lambda: play.clear_name(name))
+            _wait_for(lambda: play.clear_name(name))
             return jsonify({"action": "clear", "name": name})
         squares = _squares()
         log.warning("admin: clear %d:%d to %d:%d, by %s", *squares, _by())
         for square in squares.squares():
-            _reach(partial(play.clear, square))
+            _wait_for(partial(play.clear, square))
         return jsonify({"action": "clear", "squares": len(squares.squares())})
 
     @pages.post("/admin/undo")
@@ -192,7 +191,7 @@ def _take_actions(
         if owner is not None:
             told = (_owner(owner), *squares, _by())
             log.warning("admin: undo %s in %d:%d to %d:%d, by %s", *told)
-        tiles = _reach(lambda: play.undo(owner, squares))
+        tiles = _wait_for(lambda: play.undo(owner, squares))
         return jsonify({"action": "undo", "tiles": tiles})
 
     @pages.get("/admin/<action>")
@@ -208,9 +207,10 @@ def _turn() -> Turn:
     return turn
 
 
-def _reach(call: Callable[[], _T]) -> _T:
-    """Return what a call that waits for the store returns. Aborts with a sentence if the store is
-    away: part of the work may be done, and the request can be repeated."""
+def _wait_for(call: Callable[[], _T]) -> _T:
+    """Return what a call returns that waits, mostly for the store: meanwhile other requests have
+    their turn. Aborts with a sentence if the store is away: part of the work may be done, and the
+    request can be repeated."""
     turn = _turn()
     turn.end()
     try:

@@ -86,13 +86,13 @@ class Draining:
         #: Whether it is about to stop.
         self.stopping = False
 
-    def drain(self, sleep: Callable[[float], object] = gevent.sleep) -> str:
+    def drain(self) -> str:
         """Let nobody in any more, and pass all players on to other servers of the world. All
         workers of this server do so, until it is stopped. Return "", or a sentence that says why
-        nothing was done. `sleep` waits."""
+        nothing was done. It waits for the reports of the other workers, and for the store."""
         if self._is_drained():
             return ""
-        workers = len(self._reports.total(sleep)[0])
+        workers = len(self._reports.total()[0])
         if sum(peer.state == ALIVE for peer in self._node.peers.peers.values()) < workers:
             return "No other server of this world can take the players: stop this one instead."
         if not self._may_drain():

@@ -4,13 +4,17 @@ import json
 import re
 import urllib.parse
 import urllib.request
+from collections import Counter
 
 import pytest
 
 from flatlands import __version__
 from flatlands.server.clients import sessions
+from flatlands.server.net.pace import TURN_KEY, Pace, Turn
 from flatlands.server.players.moderation import MARK_CHARS
 from flatlands.server.storage.boards import owner_of
+from flatlands.server.web.admin import operator_pages
+from flatlands.server.web.pages import make_pages
 from tests.inside import inside
 from tests.processes import PATIENCE, serving
 from tests.server.servers import ask, stats, until
@@ -322,6 +326,23 @@ def test_a_log_for_programs_has_one_object_per_line():
         assert join["name"] == "Fay" and join["worker"] in (1, 2)
         assert re.fullmatch(r"[\d-]{10}T[\d:]{8}\.\d{3}Z", join["time"])
         assert "hunter2" not in server.errors()
+
+
+def test_while_a_drain_waits_for_the_store_other_requests_have_their_turn():
+    turn, ended = Turn(Pace(0.1, Counter())), []
+
+    def drain():
+        ended.append(not turn._since)
+        return "Not now."
+
+    pages = make_pages(dict, operator_pages(None, drain, None, None, ADMIN))
+    turn.begin()
+    answer = pages._application.test_client().post(
+        "/admin/drain",
+        headers={"Authorization": f"Bearer {ADMIN}"},
+        environ_overrides={TURN_KEY: turn},
+    )
+    assert (answer.status_code, ended) == (409, [True])
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ def stuff(kind, output):
     os.set_blocking(output.fileno(), True)
 
 
-def read(reader):
-    """Return what comes next, or nothing at the end."""
-    assert select.select([reader], [], [], PATIENCE)[0], "nothing came"
+def read(reader, told=b""):
+    """Return what comes next after `told`, or nothing at the end."""
+    assert select.select([reader], [], [], PATIENCE)[0], f"nothing came after {told!r}"
     return reader.read(1 << 16)
 
 
@@ -273,8 +273,12 @@ def test_a_hang_is_named_with_its_line_wherever_the_output_goes(kind, hangs, tmp
     with two_ends(kind) as (reader, output):
         server = Unread(output, "--game", str(tmp_path / "dumps.py"))
         try:
+            # So the end of the server is an end of its output.
+            output.close()
             while b'dumps.py", line 12 in hang' not in told:
-                told += read(reader)
+                came = read(reader, told)
+                assert came, f"the server has ended: {told!r}"
+                told += came
         finally:
             os.killpg(server.process.pid, signal.SIGKILL)
             server.process.wait()

@@ -442,7 +442,7 @@ class Bot(Connection, Playing):
             unpacker.read_array_header()
             unpacker.skip()
             square = unpacker.unpack(), unpacker.unpack()
-            self.view.snapshot(square, payload, missed=square in self._anew)
+            self.view.snapshot(square, payload, now, missed=square in self._anew)
             self._anew.discard(square)
             if self.missing:
                 self.missing.discard(square)

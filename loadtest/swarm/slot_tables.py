@@ -99,14 +99,16 @@ class SlotTable:
                 self._slots.pop(square, None)
                 self._unread.pop(square, None)
 
-    def snapshot(self, square: Square, payload: bytes, *, missed: bool) -> None:
-        """Note a square's snapshot. It is read when a slot is needed that is not known.
+    def snapshot(self, square: Square, payload: bytes, now: int, *, missed: bool) -> None:
+        """Note a square's snapshot that came at the time `now`. It is read when a slot is needed
+        that is not known.
 
         `missed`: its bot has missed events, and perhaps all others have too. Then it is read at
-        once, because a slot may have become another player's.
+        once, because a slot may have become another player's, and because nothing else may tell
+        the process's bots of their own players.
         """
         if missed:
-            self._read(square, payload)
+            self._read(square, payload, now)
         elif self._held[square]:
             self._unread[square] = payload
 
@@ -232,13 +234,18 @@ class SlotTable:
             if other is known and since < seq:
                 del slots[key]
 
-    def _read(self, square: Square, payload: bytes) -> None:
-        """Learn from a snapshot who has which slot in a square; b"" stands for none."""
+    def _read(self, square: Square, payload: bytes, now: int | None = None) -> None:
+        """Learn from a snapshot who has which slot in a square; b"" stands for none. With `now`,
+        the time at which it came, the process's players learn from it where they are."""
         if not payload:
             return
         slots = self._slots.setdefault(square, {})
-        for entry in unpack(payload)[4]:
+        sent, entries = unpack(payload)[3:5]
+        for entry in entries:
             enter = Enter.read(entry, 2)
+            if now is not None and enter.id in self._players:
+                track = self._rules.entered(square, sent, enter)
+                self._players[enter.id].moved(square, enter.seq, enter.ack, track, now)
             known = self._known.get(enter.id)
             if known is None or enter.seq >= known.seq:
                 known = self._catch_up(enter.id, enter.seq, enter.ack)

@@ -37,7 +37,7 @@ class Bot:
         return self
 
     def shown(self, square, *entries, source=0, missed=False):
-        self.view.snapshot(square, snapshot(square, *entries, source=source), missed=missed)
+        self.view.snapshot(square, snapshot(square, *entries, source=source), 1000, missed=missed)
         return self
 
     def moved(self, square, seq, ack, track, now):
@@ -220,6 +220,15 @@ def test_a_missed_enter_is_learned_from_the_snapshot_that_follows(town):
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
     bot.shown(HERE, enter(51, 8, 3, ack=8), missed=True)
     assert bot.read(2, batch(HERE, record(3, 9, 9))) == [200]
+
+
+def test_a_bot_that_another_node_takes_over_is_told_of_itself_by_the_snapshot_alone(town):
+    bot = Bot(town, 50).hold(HERE)
+    bot.read(1, batch(HERE, b"", [enter(50, 17, 3, ack=7)], source=1))
+    begun = 2**24 + 1
+    # The event by which it came to the other node was published before it was subscribed there.
+    bot.shown(HERE, enter(50, begun, 8, ack=8), source=2, missed=True)
+    assert bot.told == [(HERE, 17, 7), (HERE, begun, 8)]
 
 
 def test_a_bot_that_comes_back_starts_numbering_its_moves_again(town, bot):

@@ -160,8 +160,7 @@ export class Client {
     };
     const url = new URL('ws', new URL('.', location.href.split('#')[0]));
     url.protocol = url.protocol.replace('http', 'ws');
-    const others = 'BroadcastChannel' in globalThis ? new BroadcastChannel('flatlands') : null;
-    this.identity = new Identity(forBrowser, forWindow, others, suggestLook);
+    this.identity = new Identity(forBrowser, forWindow, otherWindows(), suggestLook);
     this.net = new Net(url.href, this.clock, this.identity, {
       welcome: (message, heard, was) => this.#welcome(message, heard, was),
       // The other machine does not know the number of the last intent.
@@ -391,6 +390,15 @@ export class Client {
   #end(why) {
     this.walk.halt(this.clock.now());
     this.listeners.tell('ended', why);
+  }
+}
+
+/** Return a channel to the other windows of this browser, or null: a page that may store nothing has none. */
+function otherWindows() {
+  try {
+    return new BroadcastChannel('flatlands');
+  } catch {
+    return null;
   }
 }
 

@@ -24,7 +24,7 @@ export function join({ canvas, tile = 28, keys = {}, tap = () => false, turns = 
   const line = (text, stays) => listeners.tell('line', text, stays);
   on.begun(() => line(game.walking === 'none' ? '' : HINT, false));
   on.error((code, sentence) => line(sentence, false));
-  on.lost((why) => line(why ?? 'The connection is lost: trying again …', true));
+  on.lost((why) => line(why ?? `${game.net.welcomed ? 'The connection is lost' : 'The server does not answer'}: trying again …`, true));
   on.ended((sentence) => line(sentence ?? 'You are playing in another window.', true));
   let draw = /** @type {Draw} */ (/** @type {unknown} */ (null));
   if (canvas !== undefined) {

@@ -1,6 +1,6 @@
 // Who plays in this window: its token, name, look and secret, and where they are kept. A browser keeps
 // one identity. A second window that plays at the same time has another one, which it keeps as long as
-// it is open. It never touches the page.
+// it is open; so has a copy of a window that plays. It never touches the page.
 
 import { suggestName } from './names.js';
 
@@ -9,6 +9,7 @@ import { suggestName } from './names.js';
 const TOKEN = 'flatlands.token', NAME = 'flatlands.name', LOOK = 'flatlands.look',
   SECRET = 'flatlands.key';
 const SECRET_FORM = /^[0-9a-f]{32}$/, SECRET_BYTES = 16;
+const TOKEN_MOST = 512;                   // characters, as many as the server takes
 const LOOK_FORM = /^\d{1,5}$/, LOOK_MOST = 65535;
 const ANSWER_WITHIN = 200;                // ms that another window may take to say that it plays
 
@@ -35,23 +36,26 @@ export class Identity {
   async #ask() {
     const { others } = this;
     if (others === null) return;
-    others.onmessage = ({ data }) => {
-      if (data === 'who plays?' && this.plays && this.keep === this.browser) {
-        others.postMessage('I do');
-      } else if (data === 'I do' && !this.plays && this.keep === this.browser) {
-        this.keep = this.window;
-        this.onOther();
-      }
+    others.onmessage = ({ data: { asks, plays } }) => {
+      if (this.plays && asks === this.secret) others.postMessage({ plays: asks });
+      else if (!this.plays && plays === this.secret) this.#beAnother();
     };
-    others.postMessage('who plays?');
+    others.postMessage({ asks: this.secret });
     await new Promise((resolve) => setTimeout(resolve, ANSWER_WITHIN));
   }
 
-  /** Begin to play: this browser's other windows that do not play yet get identities of their
-   * own. */
+  /** Get an identity of this window's own: another window plays as the one that this window had. */
+  #beAnother() {
+    if (this.keep === this.window) this.anew();
+    else this.keep = this.window;
+    this.onOther();
+  }
+
+  /** Begin to play: other windows that would be the same player, and do not play yet, get identities of
+   * their own. */
   begin() {
     this.plays = true;
-    if (this.keep === this.browser) this.others?.postMessage('I do');
+    this.others?.postMessage({ plays: this.secret });
   }
 
   /** Stop playing. */
@@ -66,10 +70,12 @@ export class Identity {
     this.suggestedLook = this.suggestLook();
   }
 
-  /** The text by which the server knows a player that comes back; null if there is none yet.
+  /** The text by which the server knows a player that comes back; null if there is none yet. One that no
+   * server can have given, such as that of another program at the same address, is none.
    * @returns {string | null} */
   get token() {
-    return this.keep.get(TOKEN);
+    const kept = this.keep.get(TOKEN);
+    return kept !== null && kept !== '' && kept.length <= TOKEN_MOST ? kept : null;
   }
 
   set token(text) {

@@ -5,6 +5,7 @@ const KEYS = {
   ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0],
   KeyW: [0, -1], KeyS: [0, 1], KeyA: [-1, 0], KeyD: [1, 0],
 };
+const META = 'Meta';                      // Command: macOS reports no release of a key while it is held
 const TAP_MOVES = 12;                     // css px that a finger may move in a tap
 const TAP_LASTS = 600;                    // ms that a tap may last
 const HOLD_AFTER = 280;                   // ms after which a finger that does not move begins to lead
@@ -26,7 +27,8 @@ export class Input {
     this.holding = undefined;
     addEventListener('keydown', (event) => this.#keyDown(event));
     addEventListener('keyup', (event) => {
-      if (this.held.delete(event.code)) this.#turn();
+      if (event.key === META) this.#letGoOfKeys();
+      else if (this.held.delete(event.code)) this.#turn();
     });
     addEventListener('blur', () => this.rest());
     document.addEventListener('visibilitychange', () => {
@@ -80,6 +82,12 @@ export class Input {
     this.on.lead(place);
   }
 
+  /** Forget the keys that are held. */
+  #letGoOfKeys() {
+    this.held.clear();
+    this.#turn();
+  }
+
   #letGo() {
     clearTimeout(this.holding);
     this.tap = null;
@@ -95,6 +103,10 @@ export class Input {
   }
 
   #keyDown(event) {
+    // What fills in forms sends events of this name that are of no key.
+    if (event.key === undefined) return;
+    if (event.key === META) this.#letGoOfKeys();
+    // An extension may send a key to the document, which is no element.
     const typing = event.target?.closest?.('input, textarea, select, [contenteditable]');
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.code in KEYS) {

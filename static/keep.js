@@ -2,7 +2,8 @@
 // anything, or there is no room, they are kept for this visit. It never touches the page.
 
 export class Keep {
-  /** `open()` returns the browser's Storage, or throws a DOMException where the page has none. */
+  /** `open()` returns the browser's Storage; where the page has none, it returns null or throws.
+   * @param {() => Storage | null} open */
   constructor(open) {
     this.open = open;
     /** @type {Map<string, string>} What could not be stored. */
@@ -18,10 +19,11 @@ export class Keep {
   /** Keep a text under a key, for this visit only if it cannot be stored. */
   set(key, text) {
     this.visit.set(key, text);
-    this.#try((storage) => {
+    const stored = this.#try((storage) => {
       storage.setItem(key, text);
-      this.visit.delete(key);
+      return true;
     });
+    if (stored) this.visit.delete(key);
   }
 
   /** Forget what is kept under a key. */
@@ -30,13 +32,14 @@ export class Keep {
     this.#try((storage) => storage.removeItem(key));
   }
 
-  /** @param {(storage: Storage) => any} act */
+  /** Each browser has its own errors for storage that is forbidden, full or damaged.
+   * @param {(storage: Storage) => any} act */
   #try(act) {
     try {
-      return act(this.open());
-    } catch (error) {
-      if (error instanceof DOMException) return null;
-      throw error;
+      const storage = this.open();
+      return storage ? act(storage) : null;
+    } catch {
+      return null;
     }
   }
 }

@@ -12,6 +12,15 @@ export function letterOf({ key, code }) {
   return /^\p{L}$/u.test(key) && /^Key[A-Z]$/.test(code) ? code.slice(3).toLowerCase() : null;
 }
 
+const OF_AN_INPUT_METHOD = 229;           // the keyCode of a key that an input method takes
+
+/** Return whether a key belongs to a composition, by which such as Japanese is typed: Enter accepts what was
+ * composed then, and sends nothing. Safari says by the keyCode alone that Enter ended one.
+ * @param {{ isComposing: boolean, keyCode: number }} event */
+export function composes({ isComposing, keyCode }) {
+  return isComposing || keyCode === OF_AN_INPUT_METHOD;
+}
+
 /** Return what is printed on the keys that walk up, left, down and right, as far as the browser's `keyboard`
  * tells, which not every browser has.
  * @param {{ getLayoutMap(): Promise<Map<string, string>> } | undefined} keyboard

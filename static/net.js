@@ -21,7 +21,10 @@ const MOVE_WITHIN = 8000;                 // ms in which another machine must we
 const SHOWN_WITHIN = 600;                 // ms from that welcome to the change, whatever came until then
 const RETRY_FIRST = 400, RETRY_MOST = 8000;   // ms, doubled each time, half of it random
 const RETRY_FULL = 10000;                 // ms before a full world is tried again
+const WRONG_AFTER = 2;                    // attempts without any welcome, after which the page asks what is wrong
 const KEY_AGAIN = 10000;                  // ms, up to twice as long, before a key is sent again that was one too many
+const BARRED = 'Something between you and the server does not pass WebSockets on.';
+const METHOD_REFUSED = 405;               // what a server answers that would take a WebSocket
 const AT_ONCE = new Set([P.WALK, P.GO, P.HOME, P.PING, P.ACK]);
 const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes after which it does not
                                           // connect again: the same would happen
@@ -52,6 +55,10 @@ export class Net {
     this.socket = null;
     /** @type {Next | null} */
     this.next = null;
+    this.welcomed = false;                // true once a server has let the player in
+    this.failed = 0;                      // attempts to connect that failed before that
+    /** @type {string | null} What the page has found out about them. */
+    this.wrong = null;
     this.playing = false;                 // true from the welcome until the connection is lost
     this.quiet = false;                   // true while an answer is overdue
     this.lost = false;                    // true until it is connected again
@@ -242,7 +249,8 @@ export class Net {
     if (this.quiet) this.#setQuiet(false);
     switch (message[0]) {
       case P.WELCOME:
-        this.playing = true;
+        this.playing = this.welcomed = true;
+        this.wrong = null;
         this.lost = this.asked = false;
         this.restarts = null;
         this.hello.near = null;           // it counts for the first connection only
@@ -378,7 +386,24 @@ export class Net {
     this.retry = Math.min(this.retry * 2, RETRY_MOST);
     this.retryAt = performance.now() + wait;
     this.retryTimer = setTimeout(() => this.connect(), wait);
-    this.on.lost(why);
+    this.on.lost(why ?? this.wrong);
     this.on.waiting(wait);
+    if (!this.welcomed && why === null && ++this.failed >= WRONG_AFTER) this.#askWhatIsWrong();
+  }
+
+  /** Find out over HTTP why no WebSocket has ever been opened, and tell the sentence. A browser does not tell a page how
+   * a server refused one. With POST it names the page's origin, which the server looks at, as it does for a WebSocket. */
+  async #askWhatIsWrong() {
+    const { retryTimer } = this;
+    let sentence = BARRED;
+    try {
+      const answer = await fetch(this.home.replace('ws', 'http'), { method: 'POST', redirect: 'manual' });
+      const plain = answer.headers.get('content-type')?.startsWith('text/plain');
+      if (plain && !answer.ok && answer.status !== METHOD_REFUSED) sentence = await answer.text();
+    } catch {
+      return;                             // there is no server, or no network
+    }
+    this.wrong = sentence.trim();
+    if (retryTimer === this.retryTimer && this.lost) this.on.lost(this.wrong);
   }
 }

@@ -11,6 +11,15 @@ const MARKS = 3, JOINERS = 2;             // on a letter, at most
 // A text must have something other than these, the last four of which are blank.
 const SEEN = new RegExp(`(?!${JOINER.source})[^\\s\\p{M}\\u2800\\u{1d159}\\u{13441}\\u{13442}]`, 'u');
 
+/** Return the beginning of a text, at most `most` code points long. Letters of several code points, such as an emoji
+ * with the colour of a skin, are left out whole, if the browser knows them. */
+function cut(text, most) {
+  const letters = 'Segmenter' in Intl ? Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment) : [...text];
+  let length = 0;
+  const end = letters.findIndex((letter) => (length += [...letter].length) > most);
+  return end < 0 ? text : letters.slice(0, end).join('');
+}
+
 /** Return a text as the server accepts it: without what is not allowed but may have been pasted, and
  * up to `most` characters long; '' if nothing of it could be seen. */
 export function sayable(text, most = TEXT_LIMIT) {
@@ -23,6 +32,6 @@ export function sayable(text, most = TEXT_LIMIT) {
     return true;
   });
   const line = kept.join('').replace(/\s+/gu, ' ').trim();
-  const short = [...line].slice(0, most).join('').trim();
+  const short = cut(line, most).trim();
   return SEEN.test(short) ? short : '';
 }

@@ -206,10 +206,19 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         if environ["PATH_INFO"] != server.path:
             yield wants, "404 Not Found", f"The address for WebSocket connections is {server.path}."
             return
+        # First, because a page that cannot connect asks for the reason with POST.
+        misses = hosts.misses_origin(environ.get("HTTP_ORIGIN", ""), host)
+        if misses is not None:
+            server.stats["refused_origins"] += 1
+        yield misses, "403 Forbidden", misses
         method = self.command
         yield method != "GET", "405 Method Not Allowed", "Use GET here.", ("Allow", "GET")
-        old = self.request_version != "HTTP/1.1"
-        yield old, "400 Bad Request", "A WebSocket handshake needs HTTP/1.1."
+        yield (
+            self.request_version != "HTTP/1.1",
+            "400 Bad Request",
+            "A WebSocket handshake needs HTTP/1.1: a proxy in front must speak it "
+            "(nginx: proxy_http_version 1.1), and pass the header Upgrade on.",
+        )
         yield (
             not wants,
             "426 Upgrade Required",
@@ -220,10 +229,6 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         missing = "upgrade" not in connection
         yield missing, "400 Bad Request", "The header Connection: Upgrade is missing."
         yield not host, "400 Bad Request", "The Host header is missing."
-        misses = hosts.misses_origin(environ.get("HTTP_ORIGIN", ""), host)
-        if misses is not None:
-            server.stats["refused_origins"] += 1
-        yield misses, "403 Forbidden", misses
         yield (
             environ.get("HTTP_SEC_WEBSOCKET_VERSION") != "13",
             "426 Upgrade Required",

@@ -1,6 +1,11 @@
 """The page of a game without a page of its own."""
 
+import re
+
+import pytest
+
 from tests.browser.pages import draws, wait_for
+from tests.browser.spoiling import spoiled
 from tests.inside import inside
 
 MAZE = """
@@ -103,6 +108,22 @@ def test_the_page_knows_the_ground_that_a_game_makes(open_page, tmp_path):
         there = f"Math.hypot({x - 2} - {end}[0] / 1024, {y - 3} - {end}[1] / 1024)"
         wait_for(page, f"flatlands.walk.arrived && {there} < 0.8")
         assert page.locator("#line").inner_text() != "you can't move that way in this game"
+        page.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda data: data.replace(b"Upgrade: websocket\r\n", b""), "does not pass WebSockets on"),
+        (lambda data: re.sub(rb"Host: \S+", b"Host: localhost:1", data), "pass the Host header on"),
+    ],
+    ids=["no Upgrade", "another Host"],
+)
+def test_a_player_is_told_what_a_proxy_does_wrong(open_page, spoil, sentence):
+    with inside() as server, spoiled(server.port, spoil) as url:
+        page = open_page(url, cut_off=True)
+        page.get_by_text("The server does not answer").wait_for()
+        page.get_by_text(sentence).wait_for()
         page.close()
 
 

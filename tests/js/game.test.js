@@ -57,7 +57,7 @@ function pass(ms) {
   }
 }
 
-const pressed = (what, code) => listeners[what].at(-1)({ target: null, code, preventDefault() {} });
+const pressed = (what, code) => listeners[what].at(-1)({ target: null, code, key: code, preventDefault() {} });
 const blurred = () => listeners.blur.at(-1)();
 const enter = (id, seq, ack = 0, x = 512) => [0, id, seq, ack, `N${id}`, false, id % 200, x, 512, 0, 0, 0, 0, 100, []];
 
@@ -74,7 +74,7 @@ async function playing(kinds = [], how = {}, ground = 2) {
   const hear = (...message) => {
     const { net } = game;
     // Bytes in messages do not matter here.
-    if (message[0] === P.WELCOME) Object.assign(net, { playing: true });
+    if (message[0] === P.WELCOME) Object.assign(net, { playing: true, welcomed: true });
     if (message[0] === P.WELCOME) net.on.welcome(message, performance.now(), null);
     else if (message[0] === P.ERROR) net.on.error(message[1], message[2]);
     else net.on.message(message);
@@ -125,6 +125,27 @@ test('a player whose window loses focus stands, even if the server has just refu
   blurred();
   assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[0, 0]]);
   assert.equal(game.goes, false);
+});
+
+test('a key whose release macOS does not report, because Command was held, walks no farther', async () => {
+  for (const what of ['keydown', 'keyup']) {
+    const { game } = await playing();
+    pressed('keydown', 'KeyD');
+    sent.length = 0;
+    pressed(what, 'Meta');
+    assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[0, 0]], what);
+    assert.equal(game.goes, false);
+    pressed('keydown', 'KeyA');
+    assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[-1, 0]], what);
+  }
+});
+
+test('an event that is called keydown but is of no key does nothing', async () => {
+  await playing([], { keys: { Space: () => assert.fail() } });
+  const document = {};
+  for (const event of [{ target: null }, { target: document }, { target: document, code: 'F5', key: 'F5' }]) {
+    listeners.keydown.at(-1)({ ...event, preventDefault: () => assert.fail() });
+  }
 });
 
 test('an action that is requested too often rests for a second, and others do not', async () => {

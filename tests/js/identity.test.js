@@ -48,6 +48,7 @@ test('a second window that plays at the same time is somebody else, and stays so
   Object.assign(second, { name: 'Lark', token: 'of the second' });
   assert.deepEqual([first.name, first.token], ['Wren', 'of the first']);
   first.end();
+  second.end();
   const reloaded = browser.open(own);
   await reloaded.ready;
   assert.deepEqual([reloaded.name, reloaded.token], ['Lark', 'of the second']);
@@ -63,6 +64,39 @@ test('of two windows that wait on the title, the second to play is somebody else
   assert.deepEqual([one.token, other.token], ['kept', 'kept']);
   other.begin();
   assert.deepEqual([one.token, other.token, told], [null, 'kept', 1]);
+});
+
+test('a copy of a window that plays is somebody else, and a reload of either is not', async () => {
+  const browser = browserOf(), first = browser.open();
+  await first.ready;
+  first.begin();
+  first.token = 'of the first';
+  const own = storageOf(), second = browser.open(own);
+  await second.ready;
+  second.begin();
+  Object.assign(second, { name: 'Lark', token: 'of the second' });
+  // A browser copies what a window keeps along with the window.
+  const copied = storageOf(new Map(own.entries)), copy = browser.open(copied);
+  await copy.ready;
+  assert.equal(copy.token, null);
+  assert.notEqual(copy.secret, second.secret);
+  copy.begin();
+  copy.token = 'of the copy';
+  assert.deepEqual([first.token, second.token], ['of the first', 'of the second']);
+  second.end();
+  copy.end();
+  for (const [kept, token] of [[own, 'of the second'], [copied, 'of the copy']]) {
+    const again = browser.open(kept);
+    await again.ready;
+    assert.equal(again.token, token);
+  }
+});
+
+test('a token that no server can have given is none', () => {
+  for (const [kept, token] of [['x'.repeat(512), 'x'.repeat(512)], ['x'.repeat(513), null], ['', null]]) {
+    const own = storageOf(new Map([['flatlands.token', kept]]));
+    assert.equal(new Identity(new Keep(() => own), new Keep(() => storageOf()), null).token, token);
+  }
 });
 
 test('a page that reaches no other windows and finds rubbish in its storage is still somebody', async () => {

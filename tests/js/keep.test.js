@@ -40,7 +40,15 @@ test('where there is no room to store a text, it is still kept for the visit', (
   assert.equal(keep.get('name'), 'Finch');
 });
 
-test('a fault in the page is not mistaken for a lack of storage', () => {
-  const keep = new Keep(() => undefined);
-  assert.throws(() => keep.get('name'), TypeError);
+test('a browser that has no storage, or one that is damaged, keeps a text for the visit', () => {
+  const damaged = () => {
+    throw new Error('NS_ERROR_FILE_CORRUPTED');
+  };
+  for (const open of [() => null, () => undefined, damaged, () => ({ getItem: damaged, setItem: damaged, removeItem: damaged })]) {
+    const keep = new Keep(open);
+    keep.set('name', 'Wren');
+    assert.equal(keep.get('name'), 'Wren');
+    keep.forget('name');
+    assert.equal(keep.get('name'), null);
+  }
 });

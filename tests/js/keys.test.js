@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { letterOf, walkingKeys } from '../../static/keys.js';
+import { composes, letterOf, walkingKeys } from '../../static/keys.js';
 
 test('a key means the letter on it, or if that is none of a to z, the letter of its place', () => {
   for (const [key, code, letter] of [['m', 'Semicolon', 'm'], [',', 'KeyM', null], ['M', 'KeyM', 'm'],
@@ -18,4 +18,10 @@ test('the keys that walk are named as they are printed, if the browser tells', a
     throw new DOMException('not here', 'SecurityError');
   };
   assert.deepEqual(await walkingKeys({ getLayoutMap: refuses }), ['W', 'A', 'S', 'D']);
+});
+
+test('a key that accepts what was composed belongs to the composition, in Safari too', () => {
+  assert.ok(composes({ isComposing: true, keyCode: 13 }));
+  assert.ok(composes({ isComposing: false, keyCode: 229 }));
+  assert.ok(!composes({ isComposing: false, keyCode: 13 }));
 });

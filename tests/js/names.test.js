@@ -31,3 +31,10 @@ test('typed or pasted text is brought into the form that the server accepts', ()
   const texts = JSON.parse(readFileSync(new URL('../vectors/texts.json', import.meta.url), 'utf8'));
   for (const [raw, line] of texts) assert.equal(sayable(raw), line, raw);
 });
+
+test('a text that is too long is not cut within a letter', () => {
+  for (const [raw, line] of [['0123456789012345678👨‍👩‍👧', '0123456789012345678'], [`${'a'.repeat(19)}👍🏽`, 'a'.repeat(19)],
+    [`${'a'.repeat(19)}🇩🇪`, 'a'.repeat(19)], [`${'a'.repeat(18)}🇩🇪x`, `${'a'.repeat(18)}🇩🇪`], ['b'.repeat(25), 'b'.repeat(20)]]) {
+    assert.equal(sayable(raw, NAME_LIMIT), line);
+  }
+});

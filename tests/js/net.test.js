@@ -185,3 +185,46 @@ test('an earlier refusal is not given as the reason why a connection ends', asyn
   net.socket.onclose({ code: P.CLOSE_RESTART, reason: 'the server restarts' });
   assert.deepEqual(told.filter(([what]) => what === 'lost'), [['lost', 'the server restarts']]);
 });
+
+/** Let a page try to connect so often without success, while its server answers a POST so; return what it is told of why. */
+async function neverWelcomed(context, attempts, answer) {
+  context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  Object.assign(globalThis, { WebSocket: Socket, document: { addEventListener() {} } });
+  const asked = context.mock.method(globalThis, 'fetch', async () => answer()), told = [];
+  const { Net } = await import('../../static/net.js');
+  const net = new Net('ws://localhost:8000/ws', new Clock(), { token: null, secret: 'a secret' },
+    { waiting() {}, lost: (why) => told.push(why) });
+  net.connect();
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    net.socket.onclose({ code: 1006, reason: '' });
+    await Promise.allSettled(asked.mock.calls.map(({ result }) => result));
+    await new Promise((resolve) => setImmediate(resolve));
+    context.mock.timers.tick(8000);
+  }
+  return { told, asked: asked.mock.calls.map(({ arguments: [url, { method }] }) => [url, method]) };
+}
+
+const answered = (status, type, text) => () => new Response(text, { status, headers: { 'content-type': type } });
+
+test('a page that is never let in asks the server why, and says it', async (context) => {
+  const reason = 'Pages from "http://localhost:8000" may not connect.';
+  const { told, asked } = await neverWelcomed(context, 3, answered(403, 'text/plain; charset=utf-8', `${reason}\n`));
+  assert.deepEqual(told, [null, null, reason, reason, reason]);
+  assert.deepEqual(asked, [['http://localhost:8000/ws', 'POST'], ['http://localhost:8000/ws', 'POST']]);
+});
+
+for (const [what, answer] of [['the server would take a WebSocket', answered(405, 'text/plain', 'Use GET here.')],
+  ['another page answers', answered(200, 'text/html', '<p>Please log in.')],
+  ['a proxy has an error', answered(502, 'text/html', '<h1>Bad Gateway')]]) {
+  test(`a page that is never let in says that something is in the way if ${what}`, async (context) => {
+    const { told } = await neverWelcomed(context, 2, answer);
+    assert.match(told.at(-1), /does not pass WebSockets on/);
+  });
+}
+
+test('a page whose server does not answer at all says nothing else', async (context) => {
+  const { told } = await neverWelcomed(context, 3, () => {
+    throw new TypeError('Failed to fetch');
+  });
+  assert.deepEqual(told, [null, null, null]);
+});

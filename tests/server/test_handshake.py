@@ -225,6 +225,10 @@ REFUSALS = {
     "a large body": (replaced("GET", "POST / HTTP/1.1", "Content-Length: 100000000000"), 413),
     "a chunked body": ([*HANDSHAKE, "Transfer-Encoding: chunked"], 413),
     "a page of another origin": ([*HANDSHAKE, "Origin: https://example.org"], 403),
+    "a page that asks why it may not connect": (
+        replaced("GET", "POST /ws HTTP/1.1", "Origin: https://example.org"),
+        403,
+    ),
 }
 
 

@@ -76,7 +76,7 @@ export class Controls {
 
   key(event) {
     const { key, code, target } = event;
-    if (!this.net.playing || target.closest('dialog, .popover')) return false;
+    if (!this.net.playing || target?.closest?.('dialog, .popover')) return false;
     if (key === 'Enter' && target instanceof HTMLButtonElement) return false;
     if (key === 'Escape') {
       return this.escapes.all.some((escape) => escape());

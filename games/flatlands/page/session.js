@@ -50,7 +50,8 @@ export class Session {
     on.quiet(() => this.#tellLine());
     on.lost((why) => {
       state.goal = null;
-      hud.banner(why === null ? 'Connection lost.' : sentenceOf(why), 'warn',
+      const sentence = net.welcomed ? 'Connection lost.' : 'The server does not answer.';
+      hud.banner(why === null ? sentence : sentenceOf(why), 'warn',
         { label: 'Try now', onClick: () => net.connect() });
     });
     on.waiting((ms) => hud.notes.countdown(ms === 0 ? 'Trying …' : `Next try in ${Math.ceil(ms / 1000)} s`));

@@ -2,6 +2,7 @@
 // a while; open, it scrolls back.
 
 import { faceOf } from '../faces.js';
+import { composes } from '../keys.js';
 import { TEXT_LIMIT } from '../protocol.js';
 import { byTouch, element } from './element.js';
 
@@ -64,6 +65,7 @@ export class Chat {
   /** Scroll by keys, which would walk in the world. */
   #key(event) {
     event.stopPropagation();
+    if (composes(event)) return;
     const { log } = this, page = log.clientHeight - STEP;
     const by = { ArrowUp: -STEP, ArrowDown: STEP, PageUp: -page, PageDown: page }[event.key];
     if (event.key === 'Escape') this.close();

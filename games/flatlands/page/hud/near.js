@@ -1,6 +1,7 @@
 // The list of who and what is near: for keys, and for players who cannot see the canvas.
 
 import { faceOf, isClockwork } from '../faces.js';
+import { composes } from '../keys.js';
 import { element, icon, show } from './element.js';
 
 /** @typedef {import('../near.js').Near} Near */
@@ -14,7 +15,7 @@ export class NearDialog {
     this.field.addEventListener('input', () => this.onSeek(this.text));
     this.field.addEventListener('keydown', (event) => {
       event.stopPropagation();
-      if (event.key !== 'Enter' || event.isComposing) return;
+      if (event.key !== 'Enter' || composes(event)) return;
       event.preventDefault();
       /** @type {HTMLButtonElement | null} */ (this.root.querySelector('ul:not([hidden]) button'))?.click();
     });

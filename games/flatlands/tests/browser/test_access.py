@@ -62,6 +62,21 @@ ALL_COLOURS = """async () => {
 }"""
 
 
+#: The sizes of letters in css px, of all fields of the page.
+FIELDS = """[...document.querySelectorAll('input:not([type=radio], [type=checkbox])')]
+  .map((field) => [field.ariaLabel ?? field.id, parseFloat(getComputedStyle(field).fontSize)])"""
+
+
+def test_a_phone_does_not_zoom_into_a_field(alone, open_page):
+    page = open_page(alone.url, **PHONE)
+    enter(page, "Ada")
+    # All dialogs are in the document once one of them was open.
+    page.get_by_role("button", name="Who is near").click()
+    page.get_by_role("dialog", name="Who is near").wait_for()
+    sizes = page.evaluate(FIELDS)
+    assert len(sizes) >= 5 and not [field for field in sizes if field[1] < 16]
+
+
 @pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_axe_finds_nothing_on_any_screen_and_all_words_have_enough_contrast(
     alone, axe, open_page, device

@@ -333,22 +333,25 @@ export function invitingLine({ people, computers, names, walked }, own) {
 }
 
 /** Return a line that says who is in view: the player, other people by name, and how many are clockwork,
- * such as "You, Ben and 9 others".
+ * such as "You, Ben, 9 others and 3 clockwork".
  * @param {string[]} people */
 export function companyLine(people, clockwork) {
-  const [first, second] = people, machines = clockwork === 0 ? '' : ` and ${clockwork} clockwork`;
-  if (second !== undefined) return `You, ${listed([first], people.length)}`;
-  if (first === undefined) return machines === '' ? 'Only you' : `You${machines}`;
-  return machines === '' ? `You and ${first}` : `You, ${first}${machines}`;
+  const named = people.slice(0, people.length > 2 ? 1 : 2), more = people.length - named.length;
+  const all = ['You', ...named, ...othersOf(more), ...clockwork > 0 ? [`${clockwork} clockwork`] : []];
+  return all.length === 1 ? 'Only you' : joined(all);
 }
 
 /** Return one or two names of `count` people, and how many others there are; '' if there are none. */
 function listed(names, count) {
-  const [first, second] = names, more = count - Math.min(names.length, 2);
-  if (first === undefined) return '';
-  const others = more <= 0 ? '' : ` and ${more > MANY ? 'many others' : counted(more, 'other')}`;
-  if (second === undefined) return first + others;
-  return others === '' ? `${first} and ${second}` : `${first}, ${second}${others}`;
+  return joined([...names.slice(0, 2), ...othersOf(count - Math.min(names.length, 2))]);
+}
+
+function othersOf(count) {
+  return count <= 0 ? [] : [count > MANY ? 'many others' : counted(count, 'other')];
+}
+
+function joined(words) {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
 function counted(number, one, many = one + 's') {

@@ -157,8 +157,9 @@ test('a line says who is in view, oneself first', () => {
   assert.equal(companyLine([], 17), 'You and 17 clockwork');
   assert.equal(companyLine(['Ben'], 0), 'You and Ben');
   assert.equal(companyLine(['Ben'], 17), 'You, Ben and 17 clockwork');
-  assert.equal(companyLine(['Ben', 'Mia'], 17), 'You, Ben and 1 other');
-  assert.equal(companyLine(['Ben', ...Array(9).fill('Mia')], 17), 'You, Ben and 9 others');
+  assert.equal(companyLine(['Ben', 'Mia'], 0), 'You, Ben and Mia');
+  assert.equal(companyLine(['Ben', 'Mia'], 17), 'You, Ben, Mia and 17 clockwork');
+  assert.equal(companyLine(['Ben', ...Array(9).fill('Mia')], 17), 'You, Ben, 9 others and 17 clockwork');
 });
 
 test('the map shows the land of the game, without paths', () => {

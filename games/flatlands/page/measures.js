@@ -25,7 +25,8 @@ export class Measures {
     const passed = Math.max(at - counts[0].at, 1) / 1000, { held, side } = replica;
     const seen = walkers.filter((walker) => !walker.own && !isDeer(walker.id)
       && isInView(state, walker));
-    const people = seen.filter(({ id }) => !isClockwork(id)).sort((a, b) => a.id - b.id)
+    const people = seen.filter(({ id }) => !isClockwork(id))
+      .sort((a, b) => Number(b.friend) - Number(a.friend) || a.id - b.id)
       .map(({ id, name }) => state.names.get(id) ?? name);
     return {
       name: (own && state.names.get(own.id)) ?? net.hello.name,

@@ -141,6 +141,7 @@ function moveWalker(state, player, now) {
   walker.dimmed = player.dimmed;
   walker.look = player.look;
   walker.muted = state.muted.has(player.id);
+  walker.friend = state.friends.has(player.id);
   walker.own = own;
   walker.seenAt = state.now;
 }
@@ -160,7 +161,7 @@ export function walkerOf(state, id) {
   if (known !== undefined) return known;
   const walker = {
     id, x: NaN, y: NaN, dx: 0, dy: 1, walking: false, alpha: 0, name: '', own: false,
-    dimmed: false, muted: false, look: 0, saying: null, wavedAt: -Infinity, dancedAt: -Infinity, sparkAt: -Infinity,
+    dimmed: false, friend: false, muted: false, look: 0, saying: null, wavedAt: -Infinity, dancedAt: -Infinity, sparkAt: -Infinity,
     seenAt: state.now, fadedAt: state.now, sketches: 0, awayX: 0, awayY: 0,
   };
   state.drawn.set(id, walker);
@@ -228,11 +229,11 @@ function overlayOf({ replica, here }, now) {
 function arrowsOf(state) {
   const { here, walkers, viewport } = state;
   const hidden = (place) => !isInView(state, place);
-  const others = walkers.filter((walker) => !walker.own && !walker.muted && !isDeer(walker.id)
-    && !isPartlyInView(state, walker));
+  // Nobody looks for a computer player, unless for the one that leads.
+  const others = walkers.filter((walker) => !walker.own && !walker.muted
+    && (!isComputer(walker.id) || walker.id === state.followed) && !isPartlyInView(state, walker));
   const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
-  // People are looked for before computer players.
-  others.sort((a, b) => Number(isComputer(a.id)) - Number(isComputer(b.id)) || away(a) - away(b));
+  others.sort((a, b) => Number(b.friend) - Number(a.friend) || away(a) - away(b));
   const most = Math.min(viewport.w, viewport.h) < SMALL ? ARROWS_SMALL : ARROWS;
   /** @type {import('./state.js').Arrow[]} */
   const arrows = others.slice(0, most).map(({ x, y, name, id, look }) =>

@@ -3,7 +3,8 @@
 
 import { EMOTES, isEmote, showEmote } from './emotes.js';
 import { isComputer, isDeer } from './faces.js';
-import { forBrowser } from './keep.js';
+import { byTouch } from './hud/element.js';
+import { forBrowser, forWindow } from './keep.js';
 import * as P from './protocol.js';
 import { clearScene, cutCamera, noteLateness, showSaying } from './scene.js';
 import { Terrain } from './terrain.js';
@@ -19,6 +20,8 @@ const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'na
 const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
 const INVITATION_LIMIT = 512;             // characters
 const NOTICE_MS = 15000;                  // for which a notice of an operator is shown
+const PLAYED_KEY = 'flatlands.played';    // kept for this window: when it was last seen to play
+const BACK_WITHIN = 5 * 60 * 1000;        // ms after that in which a window that is loaded again plays on
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
 export class Session {
@@ -32,6 +35,7 @@ export class Session {
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitationHere();
     this.told = new Set(TOLD);            // parts of the game add the codes of their errors
+    this.started = false;                 // true once this window's player has asked to play
     this.walked = false;                  // true once the player has walked in this window
     /** @type {Set<string>} Those of ONCE that the player was told of. */
     this.toldOnce = new Set();
@@ -61,7 +65,20 @@ export class Session {
     events.on('anew', () => this.startAnew());
     events.on('you', () => hud.openYou(identity.name, identity.look));
     events.on('appear', (name, look) => this.appear(name, look));
+    document.addEventListener('visibilitychange', () => {
+      if (state.ownId !== null) notePlayed();
+    });
     this.#showTitle();
+    this.#comeBack();
+  }
+
+  /** Play on without the title, if this window has played until a moment ago: it was reloaded, or a phone had put it
+   * away. */
+  async #comeBack() {
+    const { identity } = this.client, since = Date.now() - Number(forWindow.get(PLAYED_KEY));
+    if (this.near !== null || since < 0 || since > BACK_WITHIN) return;
+    await identity.ready;
+    if (!this.started && identity.token !== null) await this.start(identity.name, identity.look);
   }
 
   #showTitle() {
@@ -72,6 +89,7 @@ export class Session {
   /** Join under a name and with a look. */
   async start(name, look) {
     const { client, state: { viewport } } = this;
+    this.started = true;
     this.hud.banner('Connecting …', 'info');
     await client.open({ name, look, near: this.near }, viewport.w, viewport.h);
     client.identity.look = look;
@@ -108,9 +126,11 @@ export class Session {
   }
 
   /** @param {import('./client.js').Player} player */
-  #said({ id, name, look }, text) {
+  #said({ id, name, look }, words) {
     const { state } = this;
     if (state.muted.has(id)) return;
+    // Clockwork cannot know that this player has no mouse.
+    const text = isComputer(id) && byTouch() ? words.replace(/^Click me\b/, 'Touch me') : words;
     if (!showSaying(state, id, text, performance.now())) return;
     const shown = state.names.get(id) ?? name;
     this.hud.chat.add(shown, id, look, text);
@@ -125,8 +145,10 @@ export class Session {
     this.events.emit('heard', id, emote);
     const name = (who) => state.names.get(who) ?? state.replica.players.get(who)?.name ?? '';
     if (other !== null && (id === state.ownId || other === state.ownId)) {
-      this.events.emit('spark', id === state.ownId ? other : id);
-      this.hud.tell(`You and ${name(id === state.ownId ? other : id)} wave to each other: a spark!`);
+      const friend = id === state.ownId ? other : id;
+      if (!isComputer(friend)) state.friends.add(friend);
+      this.events.emit('spark', friend);
+      this.hud.tell(`You and ${name(friend)} wave to each other: a spark!`);
     } else if (id !== state.ownId && !isComputer(id)) {
       const line = `${name(id)} ${EMOTES[emote].others}`;
       this.hud.tell(line + '.');
@@ -140,6 +162,7 @@ export class Session {
     state.ownId = client.id;
     state.margins = { lead: lead / UNIT, drop: drop / UNIT };
     this.near = null;
+    notePlayed();
     clearScene(state);
     events.emit('cleared');
     cutCamera(state);
@@ -189,6 +212,7 @@ export class Session {
   #ended(sentence) {
     const { hud, client: { identity } } = this;
     this.state.goal = null;
+    forWindow.forget(PLAYED_KEY);
     if (sentence === null) {
       hud.banner('You are playing in another window.', 'info',
         { label: 'Play here', onClick: () => this.start(identity.name, identity.look) });
@@ -202,6 +226,8 @@ export class Session {
   #left() {
     const { state } = this;
     state.ownId = state.goal = state.aim = null;
+    forWindow.forget(PLAYED_KEY);
+    state.friends.clear();
     state.replica.clear();
     clearScene(state);
     this.events.emit('cleared');
@@ -213,6 +239,8 @@ export class Session {
     const gone = `${name} has left. You are where they invited you.`;
     if (!here) this.hud.hint(gone);
     else {
+      const { friends, replica, ownId } = this.state;
+      for (const { id, name: other } of replica.players.values()) if (other === name && id !== ownId) friends.add(id);
       this.hud.hint(`Here you are, beside ${name}. Press 1 to wave.`,
         `Here you are, beside ${name}. Touch the hand to wave.`);
     }
@@ -230,6 +258,10 @@ export class Session {
         { label: 'Reload', onClick: () => location.reload() });
     } else hud.banner(null);
   }
+}
+
+function notePlayed() {
+  forWindow.set(PLAYED_KEY, String(Date.now()));
 }
 
 /** Return the name of the player who invited this one, as the page's address has it. Anybody may have

@@ -27,6 +27,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {string} name         as shown: players with the same name get a tag
  * @property {boolean} own         true for this page's player
  * @property {boolean} dimmed      true while its connection is lost
+ * @property {boolean} friend      true if this page's player and it have waved to each other, or it was the host
  * @property {boolean} muted       true if this page's player muted it
  * @property {number} look         as its player chose it, or 0: see faces.js
  * @property {Saying | null} saying
@@ -143,6 +144,8 @@ export class State {
     this.gridShown = false;
     /** @type {Set<number>} Ids of the players that this page's player muted. */
     this.muted = new Set();
+    /** @type {Set<number>} Ids of the players that have become friends with this page's player: see Walker. */
+    this.friends = new Set();
     /** @type {number | null} Id of the player who is followed. */
     this.followed = null;
     /** Whether Home leads back to where the player was when it last went home. */

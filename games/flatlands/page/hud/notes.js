@@ -3,7 +3,7 @@
 import { Ordered } from '../ordered.js';
 import { element, icon, show } from './element.js';
 
-const TOAST_MS = 3200, LETTER_MS = 80, OFFER_MS = 9000, HINT_MS = 12000, FADE_MS = 400, STAYS_MS = 2 ** 31 - 1;
+const TOAST_MS = 3200, LETTER_MS = 80, OFFER_MS = 9000, HINT_MS = 12000, MISSING_MS = 6000, FADE_MS = 400;
 
 export class Notes {
   /** `onUnfollow()` is called when the player wants to stop following. */
@@ -81,12 +81,12 @@ export class Notes {
     this.#flash(this.toastNote, text, OFFER_MS, go);
   }
 
-  /** Show what the player waits for; null hides it.
+  /** Show for a while what the player waits for; null hides it.
    * @param {string | null} text */
   waiting(text) {
     if (text === this.waitsFor) return;
     this.waitsFor = text;
-    this.#flash(this.waitNote, text, STAYS_MS);
+    this.#flash(this.waitNote, text, MISSING_MS);
   }
 
   hint(text) {

@@ -1,6 +1,8 @@
-// Names under the walkers, the player's own on a plate. If two would overlap, only that of the walker nearer to the player
-// is shown. A name that is already shown counts as nearer, so that names do not flicker.
+// Names under the walkers, the player's own on a plate. If two would overlap, only one is shown: that of a friend before
+// that of somebody else, of a person before that of a computer player, and of the walker nearer to the player. A name that
+// is already shown counts as nearer, so that names do not flicker.
 
+import { isComputer } from '../faces.js';
 import { textOf } from './text.js';
 
 const SIZE = 13, WIDEST = 160;            // css px
@@ -12,6 +14,8 @@ const OWN = { half: 0.4, up: 1.1 };        // tiles around the player's walker, 
 const BUILD_MS = 3;                       // ms that one placing may spend on new pictures
 const KEEPS = 0.75;                       // factor by which a shown name counts as nearer
 const COLOUR = '#ffffff', OUTLINE = 'rgba(20, 26, 36, 0.92)';
+const FRIEND_COLOUR = '#9ff0c8';
+const RANKS = 1e6;                        // tiles², farther than anybody who is drawn: between a friend, others, and clockwork
 const OWN_COLOUR = '#ffe7a8', OWN_PLATE = 'rgba(20, 26, 36, 0.8)', MUTED_COLOUR = '#c6ccd4';
 
 export class NameTags {
@@ -54,7 +58,8 @@ export class NameTags {
       const { walker } = memory;
       if (memory.deer || walker.name === '') continue;
       const dx = walker.x - state.camera.x, dy = walker.y - state.camera.y;
-      memory.rank = walker.own ? -1 : (dx * dx + dy * dy) * (memory.named ? KEEPS : 1);
+      const before = walker.friend ? 0 : isComputer(walker.id) ? 2 : 1;
+      memory.rank = walker.own ? -1 : before * RANKS + (dx * dx + dy * dy) * (memory.named ? KEEPS : 1);
       queue.push(memory);
     }
     queue.sort((a, b) => a.rank - b.rank);
@@ -84,7 +89,7 @@ export class NameTags {
   /** Return a walker's name as a picture, or null if it has to wait because many come into view. */
   #picture(memory, dpr) {
     const { walker } = memory;
-    const colour = walker.own ? OWN_COLOUR : walker.muted ? MUTED_COLOUR : COLOUR;
+    const colour = walker.own ? OWN_COLOUR : walker.muted ? MUTED_COLOUR : walker.friend ? FRIEND_COLOUR : COLOUR;
     if (memory.name !== null && memory.nameText === walker.name && memory.nameDpr === dpr
       && memory.nameColour === colour) return memory.name;
     if (performance.now() > this.until) return null;

@@ -127,6 +127,12 @@ def enter(page, name=None):
     wait_for(page, PRESENT)
 
 
+def come_back(page):
+    """Load a page again that plays: it plays on."""
+    page.reload()
+    wait_for(page, PRESENT)
+
+
 def open_you(page):
     """Open, by way of the book, the dialog for one's name and face; return it."""
     page.keyboard.press("n")

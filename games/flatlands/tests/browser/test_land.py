@@ -3,8 +3,8 @@
 from PIL import ImageStat
 
 from games.flatlands.tests.browser.acts import (
+    PRESENT,
     TURN_TO,
-    enter,
     far,
     picture,
     place,
@@ -101,5 +101,5 @@ def test_a_page_whose_ground_differs_from_its_servers_offers_to_reload(open_page
     # The old page, which is there until then, must not be mistaken for the new one.
     with page.expect_navigation():
         page.get_by_role("button", name="Reload").click()
-    enter(page)
+    wait_for(page, PRESENT)
     assert page.get_by_text("The land has changed").is_hidden()

@@ -11,6 +11,7 @@ from games.flatlands.tests.browser.acts import (
     PRESENT,
     STEPS,
     TONES,
+    come_back,
     enter,
     far,
     open_you,
@@ -102,9 +103,11 @@ def test_a_name_changes_in_the_game_or_on_a_reload_and_starting_over_makes_someb
     sees("Typo")
     page.get_by_role("dialog", name="You").wait_for(state="hidden")
     walk(page, "d", 1)
-    page.reload()
-    enter(page, "Old")
+    come_back(page)
     assert page.evaluate(OWN_ID) == id
+    open_you(page)
+    page.keyboard.type("Old")
+    page.keyboard.press("Enter")
     sees("Old")
     page.evaluate("flatlands.state.aim = { x: 90, y: 0, reach: 2, label: 'The flag' }")
     open_you(page)
@@ -189,8 +192,7 @@ def test_steps_and_emotes_make_sounds_and_a_key_mutes_them_for_later_too(alone, 
     page.keyboard.press("2")
     wait_for(page, f"({EMOTE})('Loud') === 2")
     assert page.evaluate("sounds") == quiet
-    page.reload()
-    enter(page)
+    come_back(page)
     walk(page, "d", 2)
     assert page.evaluate("sounds") == {"OscillatorNode": 0, "AudioBufferSourceNode": 0}
     page.keyboard.press("v")

@@ -13,10 +13,15 @@ test('deer have the upper half of the ids of computer players', () => {
     [false, false, true, true, false, false]);
 });
 
-test('arrows point to the nearest players out of sight, and never to a deer', () => {
-  const state = among([[7, 60], [40_000, 50], [2 ** 50, 55], [40_001, 51], [8, 20], [9, 5]], OWN);
-  assert.deepEqual(state.arrows.map(({ id }) => id), [2 ** 50, 7]);
-  assert.equal(state.walkers.length, 7);
+test('arrows point to the people out of sight, friends first, and of clockwork only to the one that is followed', () => {
+  const state = among([[7, 60], [40_000, 50], [2 ** 50, 55], [2 ** 50 + 1, 59], [40_001, 51], [8, 20], [9, 5]], OWN);
+  const pointed = () => state.arrows.map(({ id }) => id);
+  assert.deepEqual(pointed(), [2 ** 50, 2 ** 50 + 1]);
+  assert.equal(state.walkers.length, 8);
+  state.friends.add(2 ** 50 + 1);
+  state.followed = 7;
+  advanceScene(state, 20);
+  assert.deepEqual(pointed(), [2 ** 50 + 1, 2 ** 50, 7]);
 });
 
 test('a walker whom a sketch finds elsewhere goes there smoothly', () => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { WAVE } from '../../page/emotes.js';
+import * as P from '../../../../static/protocol.js';
 import { Events } from '../../page/events.js';
 import { State } from '../../page/state.js';
 import { storageOf } from '../../../../tests/js/storage.js';
@@ -17,7 +18,7 @@ async function playing(context) {
   context.mock.timers.enable({ apis: ['setInterval'] });
   delete globalThis.BroadcastChannel;
   Object.assign(globalThis, { localStorage: storageOf(), sessionStorage: storageOf(),
-    location: { href: 'http://localhost:8000/', search: '' }, document: { hidden: false, addEventListener() {} } });
+    matchMedia: () => ({ matches: false }), location: { href: 'http://localhost:8000/', search: '' }, document: { hidden: false, addEventListener() {} } });
   const { Client } = await import('../../../../static/client.js');
   const { Session } = await import('../../page/session.js');
   const client = new Client(), state = new State(client), heard = { toasts: [], lines: [], tab: [], read: [] };
@@ -29,7 +30,7 @@ async function playing(context) {
     state.ownId = OWN;
     for (const [id, away] of [[OWN, 0], [ADA, 2], [CLOCK, 3]]) comes(state, id, away);
   };
-  return { client, session, hud, begin, told: (list) => heard[list].splice(0) };
+  return { client, state, session, hud, begin, told: (list) => heard[list].splice(0) };
 }
 
 test('a player is told of refusals that it cannot see for itself, and of those that the page repeats only once', async (context) => {
@@ -60,4 +61,55 @@ test('of what clockwork says the chat has only what it says to the player, and a
   for (const id of [ADA, CLOCK, OWN]) client.replica.onEvent('Emote', id, { emote: WAVE });
   assert.deepEqual(told('tab'), ['N90001 waved']);
   assert.deepEqual(told('read'), ['N90001 waved.', 'You and N90001 wave to each other: a spark!']);
+});
+
+test('clockwork asks a player who has no mouse to touch it', async (context) => {
+  const { client, begin, told } = await playing(context);
+  begin();
+  const asks = () => {
+    client.replica.onSay(client.replica.players.get(CLOCK), `Click me, N${OWN}`);
+    return told('lines');
+  };
+  assert.deepEqual(asks(), [`N7: Click me, N${OWN}`]);
+  globalThis.matchMedia = () => /** @type {any} */ ({ matches: true });
+  assert.deepEqual(asks(), [`N7: Touch me, N${OWN}`]);
+});
+
+test('who has waved to the player and was waved to is its friend, as is its host, and clockwork is not', async (context) => {
+  const { client, state, session, hud, begin } = await playing(context);
+  begin();
+  hud.hint = () => {};
+  const wave = (id) => client.replica.onEvent('Emote', id, { emote: WAVE });
+  for (const id of [CLOCK, OWN, ADA]) wave(id);
+  assert.deepEqual([...state.friends], []);
+  wave(OWN);
+  assert.deepEqual([...state.friends], [ADA]);
+  comes(state, ADA + 1, 4);
+  client.listeners.tell('applied', [P.HOST, `N${ADA + 1}`, true]);
+  assert.deepEqual([...state.friends], [ADA, ADA + 1]);
+  Object.assign(hud, { banner() {}, titleScreen: { fail() {} } });
+  client.net.on.refused('kicked', 'an operator sent you away');
+  assert.deepEqual([...state.friends], []);
+  assert.equal(session.started, false);
+});
+
+test('a window that played a moment ago plays on when it is loaded again, and no other one does', async (context) => {
+  const { client, hud } = await playing(context), { Session } = await import('../../page/session.js');
+  const { identity } = client, started = [];
+  Object.assign(hud, { banner() {} });
+  client.open = async ({ name }) => started.push(name);
+  const loaded = async (ago, token = 'a token', search = '') => {
+    Object.assign(location, { search });
+    Object.assign(identity, { token, name: 'Wren' });
+    sessionStorage.setItem('flatlands.played', String(Date.now() - ago));
+    new Session(client, new State(client), hud, new Events());
+    await new Promise((resolve) => setImmediate(resolve));
+    return started.splice(0);
+  };
+  assert.deepEqual(await loaded(60_000), ['Wren']);
+  assert.deepEqual(await loaded(6 * 60_000), []);
+  assert.deepEqual(await loaded(-60_000), [], 'the clock was set back');
+  assert.deepEqual(await loaded(60_000, 'a token', '?near=5'), [], 'an invitation is shown');
+  identity.keep.forget('flatlands.token');
+  assert.deepEqual(await loaded(60_000, null), [], 'it is somebody else now');
 });

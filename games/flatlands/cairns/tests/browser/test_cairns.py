@@ -5,7 +5,7 @@ import re
 from games.flatlands.tests.browser.acts import (
     MAY_NOT_COPY,
     click_tile,
-    enter,
+    come_back,
     go,
     place,
     seen,
@@ -101,8 +101,7 @@ def test_a_cairn_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
 
     # Her book notes it, and she is told of it when she comes back.
     told = "Bob put a stone on your cairn"
-    ada.reload()
-    enter(ada)
+    come_back(ada)
     card = ada.get_by_role("status", name="While you were away")
     card.get_by_text(told).wait_for()
     card.get_by_role("button", name="Open the book").click()
@@ -112,8 +111,7 @@ def test_a_cairn_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     book.get_by_role("button", name=told).click()
     book.wait_for(state="hidden")
     wait_for(ada, "() => flatlands.state.aim?.label === 'your cairn'")
-    ada.reload()
-    enter(ada)
+    come_back(ada)
     ada.keyboard.press("n")
     book.get_by_text(told).wait_for()
     assert card.is_hidden()

@@ -1,6 +1,9 @@
 """What a page tells a player that comes to a landmark."""
 
-from games.flatlands.tests.browser.acts import enter, go
+from games.flatlands.tests.browser.acts import (
+    come_back,
+    go,
+)
 from games.flatlands.tests.servers import inside
 from tests.browser.pages import wait_for
 
@@ -18,7 +21,6 @@ def test_a_finder_of_a_landmark_is_told_its_number_once_and_later_only_the_name(
             go(page, x, 17)
             wait_for(page, "flatlands.state.found !== null")
             page.get_by_text(told).wait_for()
-        page.reload()
-        enter(page, "Jay")
+        come_back(page)
         wait_for(page, "flatlands.state.found !== null")
         page.get_by_text("Kettle Oak", exact=True).wait_for()

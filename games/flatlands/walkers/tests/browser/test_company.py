@@ -2,7 +2,10 @@
 
 import pytest
 
-from games.flatlands.tests.browser.acts import enter, say
+from games.flatlands.tests.browser.acts import (
+    come_back,
+    say,
+)
 from games.flatlands.tests.servers import inside
 from tests.browser.pages import eventually, wait_for
 from tests.socket_client import SocketClient
@@ -69,6 +72,5 @@ def test_a_newcomer_is_greeted_waved_to_and_answered_and_later_given_no_hint(liv
     assert " clockwork" in readings.inner_text()
     page.keyboard.press("ArrowDown", delay=500)
     wait_for(page, "localStorage.getItem('flatlands.walked') !== null")
-    page.reload()
-    enter(page)
+    come_back(page)
     assert page.get_by_text("Walk with the arrow keys").is_hidden()

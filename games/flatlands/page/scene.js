@@ -2,7 +2,7 @@
 // the arrows to players out of sight. It never touches the page.
 
 import { skyAt } from './day.js';
-import { isClockwork, isComputer, isDeer } from './faces.js';
+import { isClockwork, isComputer } from './faces.js';
 import { advanceThings } from './things.js';
 import { isAddressed, tellApart } from './names.js';
 import { advancePlaces } from './places.js';

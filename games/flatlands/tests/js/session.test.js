@@ -99,7 +99,7 @@ test('a window that played a moment ago plays on when it is loaded again, and no
   Object.assign(hud, { banner() {} });
   client.open = async ({ name }) => started.push(name);
   const loaded = async (ago, token = 'a token', search = '') => {
-    Object.assign(location, { search });
+    Object.assign(globalThis.location, { search });
     Object.assign(identity, { token, name: 'Wren' });
     sessionStorage.setItem('flatlands.played', String(Date.now() - ago));
     new Session(client, new State(client), hud, new Events());

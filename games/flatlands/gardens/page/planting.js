@@ -3,6 +3,7 @@
 
 /** @typedef {import('../state.js').State} State */
 
+const STAYS = 10;                         // tiles from where the sheet was opened, beyond which it closes
 const ASK_EVERY = 1200;                   // ms between two questions about the gems that are left
 
 export class Planting {
@@ -17,6 +18,8 @@ export class Planting {
     this.left = null;
     /** @type {{ x: number, y: number } | null} The corner of the tile on which the next plant would stand, while the player chooses it. */
     this.bed = null;
+    /** @type {{ x: number, y: number } | null} Where the player was, in tiles, when the sheet was opened. */
+    this.openedAt = null;
     this.askedAt = -Infinity;             // performance time, ms
     client.on.message('purse', (gems) => this.#have(gems));
     client.on.message('sown', (_kind, _column, _row, gems) => {
@@ -45,8 +48,14 @@ export class Planting {
   /** Find the tile in front of the player; called in each frame. */
   frame() {
     const { state } = this, own = state.ownId === null ? undefined : state.drawn.get(state.ownId);
-    this.bed = own === undefined || !this.sheet.sheet.isOpen ? null
-      : { x: Math.floor(own.x) + own.dx, y: Math.floor(own.y) + own.dy };
+    const { sheet } = this.sheet;
+    if (own === undefined || !sheet.isOpen) {
+      this.bed = this.openedAt = null;
+      return;
+    }
+    this.openedAt ??= { x: own.x, y: own.y };
+    if (Math.hypot(own.x - this.openedAt.x, own.y - this.openedAt.y) > STAYS) return sheet.close();
+    this.bed = { x: Math.floor(own.x) + own.dx, y: Math.floor(own.y) + own.dy };
   }
 
   /** Plant one of the kinds, by its number. */

@@ -29,5 +29,7 @@ export class GardenSheet {
     this.left.textContent = gems === null ? 'Each costs a gem.'
       : gems < 1 ? 'Each costs a gem: find one first. They lie beside the paths.'
         : `You have ${gems} ${gems === 1 ? 'gem' : 'gems'} to plant, on the tile in front of you.`;
+    // So that Enter plants. The keys that walk still do.
+    if (document.activeElement === this.sheet.root) this.buttons[0].focus({ preventScroll: true });
   }
 }

@@ -6,6 +6,7 @@ import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
 import { miniatureOf } from './miniature.js';
 import { COATS, MAP_COLOURS } from './palette.js';
+import { UNDRAWN } from './relief.js';
 import { canvasOf, contextOf } from './sprite.js';
 
 const SHOWN = 160;                        // tiles that the map shows, each way
@@ -105,7 +106,7 @@ export class Minimap {
     const left = Math.floor(x - half), top = Math.floor(y - half);
     const atX = mod(left, side), atY = mod(top, side);
     const shiftX = (left - (x - half)) * scale, shiftY = (top - (y - half)) * scale;
-    ctx.fillStyle = '#3b80ad';
+    ctx.fillStyle = UNDRAWN;
     ctx.fillRect(0, 0, size, size);
     ctx.imageSmoothingEnabled = true;
     ctx.imageSmoothingQuality = 'high';

@@ -16,6 +16,8 @@ const FAINT = 200, GONE = 1000;           // tiles per sample at which the land 
 const NO_WOOD = 32768;                    // where groves do not matter
 
 export const BACKDROP = `rgb(${MAP_COLOURS[MEADOWS][GRASS].join()})`;
+/** The colour of land that is not drawn yet, which looks like neither meadow nor sea. */
+export const UNDRAWN = '#4a515b';
 
 export class Relief {
   constructor() {
@@ -64,7 +66,7 @@ export class Relief {
     ctx.globalAlpha = 1;
   }
 
-  /** Draw part of a coarser piece, if there is one, until the right piece is painted. */
+  /** Draw part of a coarser piece, if there is one, until the right piece is painted; otherwise say that none is. */
   #drawCoarser(level, col, row, x, y) {
     for (let up = 1; up <= 4; up++) {
       const parts = 2 ** up, above = [Math.floor(col / parts), Math.floor(row / parts)];
@@ -75,6 +77,8 @@ export class Relief {
         part, part, x, y, PIECE, PIECE);
       return;
     }
+    this.whole.fillStyle = UNDRAWN;
+    this.whole.fillRect(x, y, PIECE, PIECE);
   }
 
   #paint(terrain, left, top, level) {

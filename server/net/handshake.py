@@ -32,6 +32,24 @@ from flatlands.server.runtime.logs import log_line
 HEAD_TIMEOUT = 10.0  # seconds for a request line and its headers, or between two requests
 ANSWER_TIMEOUT = 60.0  # seconds for the whole answer
 HEAD_LIMIT = 16 * 1024  # bytes of a request's headers, since parsing them takes time
+#: A header line as RFC 9112 has it in section 5. One that begins with a blank is none: it once went
+#: on with the line before.
+_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t\x20-\x7e\x80-\xff]*\r?\n")
+_LAST_LINES = (b"\r\n", b"\n", b"")
+
+#: Headers that a request may have once, since a proxy in front may go by the other one.
+_ONCE = (b"host", b"content-length")
+
+#: A target with the address of the server, as RFC 9112 has it in section 3.2.2.
+_ABSOLUTE = re.compile(r"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
+
+#: Pages that say only whether the server is well, so they answer to any name: a machine that asks
+#: for them knows the server by its address.
+_HEALTH = ("/healthz", "/readyz")
+
+#: The key in the environ of a request that names this server in a way that is not allowed.
+UNNAMED_KEY = "flatlands.unnamed"
+
 REQUESTS_EACH = 100  # requests on one connection, which ends with the last answer
 
 # Unsent bytes that the kernel may keep for a connection. The default grows to 4 MB: a slow client
@@ -56,11 +74,13 @@ class _Refusal(ValueError):
 
 
 class _Head:
-    """A reader of a request's header lines, which raises _Refusal after HEAD_LIMIT bytes."""
+    """A reader of a request's header lines. It raises _Refusal after HEAD_LIMIT bytes, and for a
+    line that is no header: the parser would take it for the last line, and a proxy might not."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
         self._left = HEAD_LIMIT
+        self._had: set[bytes] = set()
 
     def readline(self, limit: int) -> bytes:
         line: bytes = self._file.readline(min(limit, self._left + 1))
@@ -70,6 +90,14 @@ class _Head:
                 "431 Request Header Fields Too Large",
                 f"The request's headers may have at most {HEAD_LIMIT} bytes.",
             )
+        if line not in _LAST_LINES:
+            found = _FIELD.fullmatch(line)
+            if found is None:
+                raise _Refusal("400 Bad Request", "A line of the request's head is no header.")
+            name = found[1].lower()
+            if name in _ONCE and name in self._had:
+                raise _Refusal("400 Bad Request", f"The request has two headers {name.decode()}.")
+            self._had.add(name)
         return line
 
 
@@ -81,6 +109,8 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
     #: How the client came to the proxy, "https" or "http"; "" if no proxy says so, or if the client
     #: calls this machine localhost.
     scheme = ""
+    #: The path under which a proxy serves this site, such as "/games/flat"; "" at the top.
+    prefix = ""
 
     def handle(self) -> None:
         turn = self.socket.turn
@@ -125,6 +155,11 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         understood: bool = super().read_request(line)
         if self.content_length or self.headers.get("transfer-encoding") is not None:
             raise _Refusal("413 Content Too Large", "This server accepts no request bodies.")
+        if (whole := _ABSOLUTE.fullmatch(self.path)) is not None:
+            # The target counts, whatever the header Host says.
+            del self.headers["Host"]
+            self.headers["Host"], path = whole.groups()
+            self.path = path if path.startswith("/") else f"/{path}"
         return understood
 
     def get_environ(self) -> dict[str, Any]:
@@ -136,6 +171,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         self.scheme = ""
         if site(environ.get("HTTP_HOST", "")):
             self.scheme = proxies.scheme(peer, environ.get("HTTP_X_FORWARDED_PROTO", ""))
+        self.prefix = proxies.prefix(peer, environ.get("HTTP_X_FORWARDED_PREFIX", ""))
         environ["REMOTE_ADDR"] = proxies.client(peer, environ.get("HTTP_X_FORWARDED_FOR", ""))
         environ[TURN_KEY] = turn = self.socket.turn
         # The client behind a proxy is known only now.
@@ -193,6 +229,8 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             ("Retry-After", "10"),
         )
         misses = hosts.misses_host(host)
+        if misses is not None and environ["PATH_INFO"] in _HEALTH:
+            environ[UNNAMED_KEY], misses = True, None
         if misses is not None:
             server.stats["refused_hosts"] += 1
         yield misses, "403 Forbidden", misses
@@ -200,7 +238,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             self.scheme == "http" and self.path.startswith("/"),
             "308 Permanent Redirect",
             "Come over TLS.",
-            ("Location", f"https://{site(host)}{self.path}"),
+            ("Location", f"https://{site(host)}{self.prefix}{self.path}"),
         )
         wants = "websocket" in _tokens(environ.get("HTTP_UPGRADE", "").lower())
         if environ["PATH_INFO"] != server.path:

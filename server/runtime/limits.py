@@ -93,6 +93,9 @@ WRITES_EACH: Final = Rate("writes", 100, 5000)
 #: An address as some proxies write it, with a port: 192.0.2.1:4711 or [2001:db8::1]:4711.
 _WITH_PORT: Final = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")
 
+#: A path as a URL has it, without anything by which it would lead to another host.
+_PREFIX: Final = re.compile(r"(/[A-Za-z0-9._~%-]+)+")
+
 
 class Proxies:
     """The proxies whose X-Forwarded-For is believed.
@@ -137,6 +140,15 @@ class Proxies:
         """
         scheme = forwarded.split(",")[0].strip().lower()
         return scheme if scheme in ("https", "http") and self.trusts(peer) else ""
+
+    def prefix(self, peer: str, forwarded: str) -> str:
+        """Return the path under which the outermost proxy serves this site, such as "/games/flat";
+        "" if no trusted proxy says so.
+
+        `peer` is the address that connected, `forwarded` the request's X-Forwarded-Prefix or "".
+        """
+        prefix = forwarded.split(",")[0].strip().rstrip("/")
+        return prefix if _PREFIX.fullmatch(prefix) and self.trusts(peer) else ""
 
     def _listed(self, address: IPv4Address | IPv6Address | None) -> bool:
         return address is not None and any(address in network for network in self._networks)

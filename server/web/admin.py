@@ -19,6 +19,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from flatlands.server.game.play import Play
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT, clean
+from flatlands.server.net.handshake import UNNAMED_KEY
 from flatlands.server.net.hosts import is_local
 from flatlands.server.net.pace import TURN_KEY, Turn
 from flatlands.server.players.moderation import (
@@ -71,6 +72,8 @@ class _Access:
 
     def may_see(self) -> bool:
         """Return whether a request may be shown everything."""
+        if UNNAMED_KEY in request.environ:
+            return False  # perhaps a page of a stranger, in a browser on this machine
         return _is_local() or self._has_token()
 
     def check_seeing(self) -> None:

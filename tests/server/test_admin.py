@@ -114,6 +114,8 @@ def test_anybody_may_ask_whether_a_server_is_ready_but_not_why(server):
     assert (told.pop("ready"), told.pop("reasons")) == (True, [])
     assert [*told] == ["commit", "game", "node", "version", "worker"]
     assert ready(server, X_Forwarded_For="192.0.2.1") == {"ready": True}
+    # A page in a browser on this machine may have given its own name this machine's address.
+    assert ready(server, Host="evil.example") == {"ready": True}
     assert ask(server, "healthz", X_Forwarded_For="192.0.2.1")[0] == 200
 
 

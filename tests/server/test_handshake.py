@@ -224,6 +224,22 @@ REFUSALS = {
     "a body": ([*HANDSHAKE, "Content-Length: 5"], 413),
     "a large body": (replaced("GET", "POST / HTTP/1.1", "Content-Length: 100000000000"), 413),
     "a chunked body": ([*HANDSHAKE, "Transfer-Encoding: chunked"], 413),
+    **{
+        f"a header line {line!r}": ([*HANDSHAKE, line, "X-Forwarded-For: 192.0.2.1"], 400)
+        for line in (
+            "X : y",
+            "X y",
+            "X\0: y",
+            "Xé: y",
+            ": y",
+            "X\v: y",
+            " folded",
+            "X: a\fb",
+            "X: a\rb: c",
+        )
+    },
+    "two hosts": ([*HANDSHAKE, "host: elsewhere"], 400),
+    "two lengths": ([*HANDSHAKE, "Content-Length: 0", "Content-Length: 0"], 400),
     "a page of another origin": ([*HANDSHAKE, "Origin: https://example.org"], 403),
     "a page that asks why it may not connect": (
         replaced("GET", "POST /ws HTTP/1.1", "Origin: https://example.org"),
@@ -345,10 +361,32 @@ def test_a_foreign_host_and_a_foreign_origin_are_refused_counted_and_told_what_t
         assert echo.server.stats[f"refused_{what}"] == refused
 
 
-def come(echo, path, host, scheme):
+@pytest.mark.parametrize("target", ["http://LOCALHOST:80/ws", "https://localhost/ws?x=1"])
+def test_a_target_may_have_the_address_of_the_server_which_then_counts(serve, target):
+    # A name that the header Host gives is not looked at.
+    lines = replaced("Host", "Host: elsewhere.example")
+    lines[0] = f"GET {target} HTTP/1.1"
+    with Client(serve(hosts=Hosts(hosts=["localhost"]))) as client:
+        assert client.ask(*lines)[0] == 101
+    with Client(serve(hosts=Hosts(hosts=["localhost"]))) as client:
+        assert client.ask("GET http://elsewhere.example/ws HTTP/1.1", "Host: localhost")[0] == 403
+    with Client(serve()) as client:
+        answer = client.ask("GET http://localhost?x HTTP/1.1", "Host: localhost")
+        assert answer[::2] == (200, b"GET /\n")
+
+
+def test_the_health_of_a_server_is_told_whatever_it_is_called(serve):
+    echo = serve(hosts=Hosts(hosts=["flat.example"]))
+    for path, status in (("/healthz", 200), ("/readyz", 200), ("/stats", 403), ("/", 403)):
+        for host in ("10.0.0.7:8000", "[fd00::7]:8000", "elsewhere.example"):
+            with Client(echo) as client:
+                assert client.ask(f"GET {path} HTTP/1.1", f"Host: {host}")[0] == status
+
+
+def come(echo, path, host, scheme, *more):
     """Ask as a proxy whose client came by a scheme. Return the status, how long a browser must keep
     using TLS, and where it is sent."""
-    more = [f"X-Forwarded-Proto: {scheme}"] if scheme else []
+    more = [f"X-Forwarded-Proto: {scheme}", *more] if scheme else more
     with Client(echo) as client:
         status, headers, _ = client.ask(f"GET {path} HTTP/1.1", f"Host: {host}", *more)
     strict = headers.get("strict-transport-security", "=0")
@@ -371,6 +409,12 @@ def test_a_client_of_a_trusted_proxy_comes_over_tls_and_goes_on_doing_so(serve):
         *(("flat.example", None), ("flat.example", "ftp")),
     ):
         assert come(echo, "/", host, scheme) == (200, 0, None)
+    for prefix, path in (
+        *(("/games/flat", "/games/flat/live"), ("/games/flat/, /x", "/games/flat/live")),
+        *(("//evil.example", "/live"), ("/a b", "/live"), ("", "/live")),
+    ):
+        where = come(echo, "/live", "flat.example", "http", f"X-Forwarded-Prefix: {prefix}")[2]
+        assert where == f"https://flat.example{path}"
     # A stranger that is not a trusted proxy is not believed.
     stranger = serve(proxies="192.0.2.1")
     for scheme in ("http", "https"):

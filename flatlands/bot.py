@@ -417,7 +417,9 @@ class Bot(Playing):
             self._socket = wire.tls("checked").wrap_socket(self._socket, server_hostname=host)
         self._bytes, self._flush = b"", 0
         self._acks, self._acked, self._heard = 0, 0.0, time.monotonic()
-        path, called = f"{url.path.rstrip('/')}/ws", wire.host(host, url.port or port, secure)
+        # A full server lets in only who may have a place there.
+        path = f"{url.path.rstrip('/')}/ws{'' if self._token is None else '?back'}"
+        called = wire.host(host, url.port or port, secure)
         self._socket.sendall(wire.handshake(called, path, login=wire.login(url)))
         while b"\r\n\r\n" not in self._bytes:
             self._receive()

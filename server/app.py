@@ -132,6 +132,7 @@ class Server:
         self._http.max_message = protocol.MESSAGE_LIMIT
         self._http.access_log = settings.access_log
         self._http.drained = lambda: self._draining.drained
+        self._http.no_room = lambda: admission.full_for_newcomers
 
     @property
     def port(self) -> int:

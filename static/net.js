@@ -21,7 +21,6 @@ const MOVE_WITHIN = 8000;                 // ms in which another machine must we
 const SHOWN_WITHIN = 600;                 // ms from that welcome to the change, whatever came until then
 const RETRY_FIRST = 400, RETRY_MOST = 8000;   // ms, doubled each time, half of it random
 const RETRY_FULL = 10000;                 // ms before a full world is tried again
-const WRONG_AFTER = 2;                    // attempts without any welcome, after which the page asks what is wrong
 const KEY_AGAIN = 10000;                  // ms, up to twice as long, before a key is sent again that was one too many
 const BARRED = 'Something between you and the server does not pass WebSockets on.';
 const METHOD_REFUSED = 405;               // what a server answers that would take a WebSocket
@@ -56,8 +55,7 @@ export class Net {
     /** @type {Next | null} */
     this.next = null;
     this.welcomed = false;                // true once a server has let the player in
-    this.failed = 0;                      // attempts to connect that failed before that
-    /** @type {string | null} What the page has found out about them. */
+    /** @type {string | null} Why it could not connect until then, as far as the page has found out. */
     this.wrong = null;
     this.playing = false;                 // true from the welcome until the connection is lost
     this.quiet = false;                   // true while an answer is overdue
@@ -103,7 +101,7 @@ export class Net {
   /** Try to connect now, without waiting for the next attempt. */
   connect() {
     this.#abandon();
-    const socket = new WebSocket(this.url, P.SUBPROTOCOL);
+    const socket = new WebSocket(this.#addressFor(this.url), P.SUBPROTOCOL);
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
     this.#begin();
@@ -112,6 +110,11 @@ export class Net {
     };
     this.#listen(socket);
     if (this.lost) this.on.waiting(0);
+  }
+
+  /** Return the address for a connection: a full server lets in only who may have a place there. */
+  #addressFor(url) {
+    return this.identity.token === null ? url : `${url}?back`;
   }
 
   #listen(socket) {
@@ -139,7 +142,7 @@ export class Net {
     try {
       const url = new URL('ws', `${address.replace('http', 'ws')}/`);
       if (this.next !== null || url.origin === new URL(this.url).origin) return;
-      socket = new WebSocket(url.href, P.SUBPROTOCOL);
+      socket = new WebSocket(this.#addressFor(url.href), P.SUBPROTOCOL);
     } catch (error) {
       if (error instanceof DOMException || error instanceof TypeError) return;    // this page may not connect
       throw error;
@@ -176,7 +179,7 @@ export class Net {
     const was = this.clock.now(), before = this.socket;
     this.#forget();
     this.socket = socket;
-    this.url = socket.url;
+    this.url = socket.url.split('?')[0];
     this.#listen(socket);
     before?.close();
     this.#begin();
@@ -384,26 +387,36 @@ export class Net {
     this.lost = true;
     const wait = later ? RETRY_FULL : this.retry * (0.5 + Math.random() / 2);
     this.retry = Math.min(this.retry * 2, RETRY_MOST);
+    this.on.lost(why ?? this.wrong);
+    this.#retryIn(wait);
+    if (!this.welcomed && why === null) this.#askWhatIsWrong();
+  }
+
+  #retryIn(wait) {
+    clearTimeout(this.retryTimer);
     this.retryAt = performance.now() + wait;
     this.retryTimer = setTimeout(() => this.connect(), wait);
-    this.on.lost(why ?? this.wrong);
     this.on.waiting(wait);
-    if (!this.welcomed && why === null && ++this.failed >= WRONG_AFTER) this.#askWhatIsWrong();
   }
 
   /** Find out over HTTP why no WebSocket has ever been opened, and tell the sentence. A browser does not tell a page how
    * a server refused one. With POST it names the page's origin, which the server looks at, as it does for a WebSocket. */
   async #askWhatIsWrong() {
     const { retryTimer } = this;
-    let sentence = BARRED;
+    let sentence = BARRED, full = false;
     try {
       const answer = await fetch(this.home.replace('ws', 'http'), { method: 'POST', redirect: 'manual' });
-      const plain = answer.headers.get('content-type')?.startsWith('text/plain');
+      const plain = answer.headers.get('content-type')?.startsWith('text/plain') ?? false;
+      // A proxy says so itself if it does not reach the server, which may be starting.
+      if (answer.status >= 500 && !plain) return;
+      full = answer.headers.has('retry-after');
       if (plain && !answer.ok && answer.status !== METHOD_REFUSED) sentence = await answer.text();
     } catch {
       return;                             // there is no server, or no network
     }
     this.wrong = sentence.trim();
-    if (retryTimer === this.retryTimer && this.lost) this.on.lost(this.wrong);
+    if (retryTimer !== this.retryTimer || !this.lost) return;
+    this.on.lost(this.wrong);
+    if (full) this.#retryIn(RETRY_FULL);
   }
 }

@@ -43,7 +43,7 @@ export class Spectator {
   }
 
   #connect() {
-    const socket = new WebSocket(this.url, P.SUBPROTOCOL);
+    const socket = new WebSocket(`${this.url}?watch`, P.SUBPROTOCOL);
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
     this.#expect(socket);

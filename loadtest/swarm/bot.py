@@ -143,7 +143,9 @@ class Bot(Connection, Playing):
 
     def opened(self) -> None:
         """Begin the handshake of the WebSocket."""
-        self.write(wire.handshake(self._door.host, self._door.path, login=self._door.login))
+        # A full server lets in only who may have a place there.
+        path = self._door.path if self._token is None else f"{self._door.path}?back"
+        self.write(wire.handshake(self._door.host, path, login=self._door.login))
 
     def received(self, data: bytes, now: int) -> None:
         """Process bytes that were read at the time `now`; b"" is the end of the connection."""

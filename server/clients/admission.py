@@ -185,6 +185,11 @@ class Admission:
         # Players whose connections are lost do not count, nor do computer players.
         return self._node.hub.screens_holding + self._coming >= self.capacity
 
+    @property
+    def full_for_newcomers(self) -> bool:
+        """Whether a newcomer would find no room, at any worker of this machine."""
+        return self.full and (self.passing is None or self.passing.another() is None)
+
     def decide(self, request: Request) -> None:
         """Decide on a request: now, or when it is its turn and other nodes have answered."""
         self._go_on(request, self._decide(request), None)

@@ -106,6 +106,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
 
     socket: Any
     requests = 0
+    path: str
     #: How the client came to the proxy, "https" or "http"; "" if no proxy says so, or if the client
     #: calls this machine localhost.
     scheme = ""
@@ -249,6 +250,22 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         if misses is not None:
             server.stats["refused_origins"] += 1
         yield misses, "403 Forbidden", misses
+        yield (
+            server.drained(),
+            "503 Service Unavailable",
+            "This server is being drained: reconnect to reach another server of this world.",
+        )
+        # A proxy in front then asks another server. Who has been here may have a place kept, and
+        # who only watches needs none.
+        full = server.no_room() and not {"back", "watch"} & {*environ["QUERY_STRING"].split("&")}
+        if full:
+            server.stats["refused_full"] += 1
+        yield (
+            full,
+            "503 Service Unavailable",
+            "This world is full: try again later.",
+            ("Retry-After", "10"),
+        )
         method = self.command
         yield method != "GET", "405 Method Not Allowed", "Use GET here.", ("Allow", "GET")
         yield (
@@ -280,11 +297,6 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             server.protocol and server.protocol not in offered,
             "400 Bad Request",
             f"Sec-WebSocket-Protocol must offer the protocol {server.protocol}.",
-        )
-        yield (
-            server.drained(),
-            "503 Service Unavailable",
-            "This server is being drained: reconnect to reach another server of this world.",
         )
         limited: LimitedConnection = self.socket.limited
         yield (

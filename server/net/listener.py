@@ -94,6 +94,8 @@ class WebSocketServer(WSGIServer):
         self._full, self._gave_way = full, False
         #: Returns whether clients are to connect to another server.
         self.drained: Callable[[], bool] = lambda: False
+        #: Returns whether there is no room for newcomers.
+        self.no_room: Callable[[], bool] = lambda: False
         self._accepting = Pace(ACCEPT_SHARE, Counter())
         self.logger = log  # gevent-websocket would make one with a handler of its own
 

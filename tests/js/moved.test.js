@@ -92,7 +92,7 @@ test('it says hello there with its last token, and changes over once all squares
   const { net, home, told, names } = await playing(context);
   home.hear(P.MOVED, `${THERE}:8443/game`);
   const there = sockets[1];
-  assert.equal(there.url, 'wss://b.example.org:8443/game/ws');
+  assert.equal(there.url, 'wss://b.example.org:8443/game/ws?back');
   there.open();
   assert.deepEqual(there.sent[0], [P.HELLO, P.VERSION, 'Wren', 40, 25, 'a newer token', null, null, null]);
   assert.deepEqual(there.sent.slice(1), [[P.KEY, 'a secret'], [P.APPEAR, 'Wren', 3]]);
@@ -175,7 +175,7 @@ test('if the other machine dies once it has the player, the player comes back wh
   there.end(1006);
   assert.deepEqual(names(), ['lost', 'waiting']);
   pass(400);
-  assert.equal(sockets[2].url, HOME);
+  assert.equal(sockets[2].url, `${HOME}?back`);
   sockets[2].open();
   sockets[2].hear(...welcome());
   assert.ok(net.playing);
@@ -186,7 +186,7 @@ test('if the other machine dies once it has the player, the player comes back wh
   show(sockets[3]);
   sockets[3].end(1012);
   pass(400);
-  assert.equal(sockets[4].url, HOME);
+  assert.equal(sockets[4].url, `${HOME}?back`);
 });
 
 test('it changes over soon after the welcome, whatever is still to be shown', async (context) => {

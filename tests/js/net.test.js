@@ -186,45 +186,62 @@ test('an earlier refusal is not given as the reason why a connection ends', asyn
   assert.deepEqual(told.filter(([what]) => what === 'lost'), [['lost', 'the server restarts']]);
 });
 
-/** Let a page try to connect so often without success, while its server answers a POST so; return what it is told of why. */
-async function neverWelcomed(context, attempts, answer) {
+/** Let a page try to connect so often without success, while its server answers a POST so; return what it is told of why,
+ * where it asked, and the ms until the next attempt. */
+async function neverWelcomed(context, attempts, answer, token = null) {
   context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
-  Object.assign(globalThis, { WebSocket: Socket, document: { addEventListener() {} } });
-  const asked = context.mock.method(globalThis, 'fetch', async () => answer()), told = [];
+  const asked = context.mock.method(globalThis, 'fetch', async () => answer()), told = [], opened = [];
+  let waits = 0;
+  Object.assign(globalThis, { document: { addEventListener() {} }, WebSocket: class extends Socket {
+    constructor(url) {
+      super();
+      opened.push(url);
+    }
+  } });
   const { Net } = await import('../../static/net.js');
-  const net = new Net('ws://localhost:8000/ws', new Clock(), { token: null, secret: 'a secret' },
-    { waiting() {}, lost: (why) => told.push(why) });
+  const net = new Net('ws://localhost:8000/ws', new Clock(), { token, secret: 'a secret' },
+    { waiting: (ms) => waits = ms, lost: (why) => told.push(why) });
   net.connect();
   for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > 0) context.mock.timers.tick(10_000);
     net.socket.onclose({ code: 1006, reason: '' });
     await Promise.allSettled(asked.mock.calls.map(({ result }) => result));
     await new Promise((resolve) => setImmediate(resolve));
-    context.mock.timers.tick(8000);
   }
-  return { told, asked: asked.mock.calls.map(({ arguments: [url, { method }] }) => [url, method]) };
+  return { told, opened, waits, asked: asked.mock.calls.map(({ arguments: [url, { method }] }) => `${method} ${url}`) };
 }
 
-const answered = (status, type, text) => () => new Response(text, { status, headers: { 'content-type': type } });
+const answered = (status, type, text, more = {}) => () => new Response(text, { status, headers: { 'content-type': type, ...more } });
 
 test('a page that is never let in asks the server why, and says it', async (context) => {
   const reason = 'Pages from "http://localhost:8000" may not connect.';
-  const { told, asked } = await neverWelcomed(context, 3, answered(403, 'text/plain; charset=utf-8', `${reason}\n`));
-  assert.deepEqual(told, [null, null, reason, reason, reason]);
-  assert.deepEqual(asked, [['http://localhost:8000/ws', 'POST'], ['http://localhost:8000/ws', 'POST']]);
+  const { told, asked, waits } = await neverWelcomed(context, 2, answered(403, 'text/plain; charset=utf-8', `${reason}\n`));
+  assert.deepEqual(told, [null, reason, reason, reason]);
+  assert.deepEqual(asked, Array(2).fill('POST http://localhost:8000/ws'));
+  assert.ok(waits <= 800);
+});
+
+test('a page that finds a world full tries again later, and one that has been there asks for its place', async (context) => {
+  const full = answered(503, 'text/plain', 'This world is full: try again later.', { 'retry-after': '10' });
+  const newcomer = await neverWelcomed(context, 1, full);
+  assert.deepEqual([newcomer.told.at(-1), newcomer.waits, newcomer.opened],
+    ['This world is full: try again later.', 10_000, ['ws://localhost:8000/ws']]);
+  context.mock.reset();
+  assert.deepEqual((await neverWelcomed(context, 1, full, 'a token')).opened, ['ws://localhost:8000/ws?back']);
 });
 
 for (const [what, answer] of [['the server would take a WebSocket', answered(405, 'text/plain', 'Use GET here.')],
-  ['another page answers', answered(200, 'text/html', '<p>Please log in.')],
-  ['a proxy has an error', answered(502, 'text/html', '<h1>Bad Gateway')]]) {
+  ['another page answers', answered(200, 'text/html', '<p>Please log in.')]]) {
   test(`a page that is never let in says that something is in the way if ${what}`, async (context) => {
-    const { told } = await neverWelcomed(context, 2, answer);
+    const { told } = await neverWelcomed(context, 1, answer);
     assert.match(told.at(-1), /does not pass WebSockets on/);
   });
 }
 
-test('a page whose server does not answer at all says nothing else', async (context) => {
-  const { told } = await neverWelcomed(context, 3, () => {
-    throw new TypeError('Failed to fetch');
+for (const [what, answer] of [['does not answer', () => {
+  throw new TypeError('Failed to fetch');
+}], ['is not reached by its proxy', answered(502, 'text/html', '<h1>Bad Gateway')]]) {
+  test(`a page whose server ${what} says nothing else`, async (context) => {
+    assert.deepEqual((await neverWelcomed(context, 3, answer)).told, [null, null, null]);
   });
-  assert.deepEqual(told, [null, null, null]);
-});
+}

@@ -86,7 +86,7 @@ def test_origins_and_hosts_can_be_allowed():
     with inside(*allowed) as server:
         assert handshake(server, "Origin: https://a.example")[0] == 101
         for host, status in (("b.example", 200), ("c.example", 403)):
-            assert ask(server, "healthz", Host=host)[0] == status
+            assert ask(server, "", Host=host)[0] == status
 
 
 def test_an_address_behind_a_proxy_has_a_limit_of_connections():

@@ -375,6 +375,24 @@ def test_a_target_may_have_the_address_of_the_server_which_then_counts(serve, ta
         assert answer[::2] == (200, b"GET /\n")
 
 
+def test_a_full_server_sends_newcomers_to_another_one_and_lets_in_who_may_have_a_place(serve):
+    echo = serve()
+    echo.server.no_room = lambda: True
+    for path, status in (
+        ("/ws", 503),
+        ("/ws?x=back", 503),
+        ("/ws?back", 101),
+        ("/ws?x=1&watch", 101),
+    ):
+        with Client(echo) as client:
+            found, headers, _ = client.ask(*replaced("GET", f"GET {path} HTTP/1.1"))
+            assert (found, headers.get("retry-after")) == (status, "10" if status == 503 else None)
+    # A page that cannot connect asks for the reason.
+    with Client(echo) as client:
+        assert client.ask("POST /ws HTTP/1.1", "Host: localhost")[0] == 503
+    assert echo.server.stats["refused_full"] == 3
+
+
 def test_the_health_of_a_server_is_told_whatever_it_is_called(serve):
     echo = serve(hosts=Hosts(hosts=["flat.example"]))
     for path, status in (("/healthz", 200), ("/readyz", 200), ("/stats", 403), ("/", 403)):

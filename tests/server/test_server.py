@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from flatlands.bot import Bot
 from flatlands.server.clients import sessions
 from flatlands.server.workers import draining
 from tests.inside import inside
@@ -154,6 +155,8 @@ def test_a_full_server_says_so_and_that_it_is_not_ready():
     with inside("--max-players", "1") as server:
         a = SocketClient(server.port).hello("A")
         until(lambda: server.reasons() == ["this node is full"])
+        with pytest.raises(ConnectionError, match="503"):
+            Bot(server.url, "B")
         a.close(1000)
         until(lambda: not stats(server)["residents"] and server.reasons() == [])
 

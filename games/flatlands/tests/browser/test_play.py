@@ -566,7 +566,7 @@ def test_a_walk_continues_after_a_brief_dead_link_only_while_its_key_is_held(alo
 
 def test_a_page_that_is_refused_or_sent_away_says_why_and_tries_again_where_that_helps(open_page):
     with inside("--max-players", "1") as server:
-        page, second = open_page(server.url), open_page(server.url)
+        page, second = open_page(server.url), open_page(server.url, cut_off=True)
         page.get_by_label("Your name").fill("\u3164\u2800")
         page.keyboard.press("Enter")
         told = page.get_by_text("a name must have 1 to 20 visible characters")

@@ -160,7 +160,9 @@ def bare(url: str) -> str:
     """Return a URL without user and password: it may be shown, and is the same for all nodes."""
     # A password may contain any character by mistake, and must not be shown even then. Each member
     # of a ring may have one.
-    return re.sub(r"//(?:(?!,[a-z+]+://).)*@", "//", url)
+    shown = re.sub(r"//(?:(?!,[a-z+]+://).)*@", "//", url)
+    # What still has one has no scheme, which was forgotten.
+    return shown.rpartition("@")[2]
 
 
 def short_hash(text: str) -> str:

@@ -84,6 +84,7 @@ def endpoints(url: str, kind: str, port: int, tls: str | None) -> list[Endpoint]
         try:
             one = urlsplit(f"//{text}")
             host, at = one.hostname, one.port or port
+            (host or "").encode("idna")  # a label of a name has 1 to 63 letters
         except ValueError:
             host, at = None, 0
         if not host:

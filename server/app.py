@@ -218,9 +218,10 @@ def _capacity(players: int, descriptors: int) -> int:
     """Return how many players a process accepts: `players`, or as many as it can if that is 0. It
     may have this many descriptors. Raises ValueError if they are too few."""
     most = descriptors - SPARE_DESCRIPTORS
-    if players > most:
+    if most < 1 or players > most:
+        least = players or 1
         raise ValueError(
-            f"--max-players {players} needs {players + SPARE_DESCRIPTORS} file descriptors, and "
+            f"{least} players need {least + SPARE_DESCRIPTORS} file descriptors, and "
             f"this process may have only {descriptors}: raise the limit (ulimit -n, LimitNOFILE=) "
             "or allow fewer players"
         )

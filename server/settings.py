@@ -497,7 +497,9 @@ def _resolve(given: dict[str, Any], environment: Mapping[str, str]) -> None:
             # It cannot be checked there, and without the link the workers would be separated.
             given["broker_tls"] = given["broker_tls"] or UNVERIFIED
     given["broker_tls"] = given["broker_tls"] or VERIFIED
-    file = os.path.join(environment.get(STATE_VARIABLE, ""), games.store_file(given["game"]))
+    # systemd names several folders if its unit does.
+    folder = environment.get(STATE_VARIABLE, "").split(":")[0]
+    file = os.path.join(folder, games.store_file(given["game"]))
     given["store"] = _store(given["store"], given["broker"], file)
     # A worker whose arguments say "" has one from its supervisor.
     given["secret"] = given["secret"] or environment.get("SECRET_KEY") or None

@@ -15,7 +15,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
 from flatlands.brokers.base import short_hash
@@ -92,6 +92,13 @@ _BROKEN = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR")
 _Execute = Callable[..., sqlite3.Cursor]
 
 
+def _touch(path: str) -> None:
+    """Make an empty file that only its owner can read. sqlite gives the files beside it the same
+    mode. Raises OSError, also if there is such a file."""
+    if path != ":memory:":
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+
+
 class SqliteStore(Store):
     """The store of sqlite:/// and memory://. `url` is sqlite:///PATH, or memory://."""
 
@@ -100,6 +107,10 @@ class SqliteStore(Store):
         self._path = ":memory:" if url == "memory://" else url.removeprefix(FILE)
         if not self._path:
             raise ValueError("sqlite:/// must be followed by the path of a file")
+        if "?" in self._path:
+            raise ValueError(
+                "sqlite:/// is followed by the path of a file, without options after ?"
+            )
         self._connection: sqlite3.Connection | None = None
         #: What the connection has open, as `_on_disk` returned it then.
         self._files: list[tuple[int, int] | None] = [None, None, None]
@@ -118,6 +129,8 @@ class SqliteStore(Store):
                 "what is there now, or start afresh; stop all servers before you replace the file"
             )
         if self._connection is None:
+            with suppress(OSError):  # sqlite says what is wrong
+                _touch(self._path)
             connection = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None)
             try:
                 id = prepare(self._path, connection)
@@ -148,7 +161,7 @@ class SqliteStore(Store):
     def _backup(self, path: str) -> None:
         try:
             # An existing file is never replaced.
-            Path(path).touch(exist_ok=False)
+            _touch(path)
         except FileExistsError:
             raise StoreError(f"{path} already exists: nothing was copied") from None
         except OSError as error:

@@ -74,6 +74,7 @@ def addresses_of(url: str) -> Addresses:
     try:
         pull = parts.port or PULL_PORT
         pub = int(options.pop("pub", pull + 1))
+        (parts.hostname or "").encode("idna")  # a label of a name has 1 to 63 letters
     except ValueError:
         raise wrong from None
     if not parts.hostname or parts.username is not None or parts.path.strip("/"):

@@ -70,13 +70,21 @@ Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
 
 def laid_over(*folders: Path) -> dict[str, Path]:
     """Return the files of some folders by their paths there; those of later folders replace those
-    of earlier ones with the same paths."""
+    of earlier ones with the same paths. Everybody may read them, so what lies there by accident is
+    left out: hidden files and folders, copies that editors keep, and links out of the folder."""
     return {
         path.relative_to(folder).as_posix(): path
         for folder in folders
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and _is_public(path, folder)
     }
+
+
+def _is_public(path: Path, folder: Path) -> bool:
+    names = path.relative_to(folder).parts
+    if any(name.startswith((".", "#")) or name.endswith(("~", ".orig", ".rej")) for name in names):
+        return False
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 def parts_beside(page: Path) -> dict[str, Path]:

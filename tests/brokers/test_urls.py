@@ -33,11 +33,21 @@ REFUSED = [
         for rest in ("", "host:port", "host:99999", "host:65535", "host?pub=x", "host?sub=5562")
     ),
     ("zeromq://host/path", "should look like zeromq"),
+    # Names that nobody can have.
+    ("redis://a..b", "'a..b' is not a host:port"),
+    (f"mqtt://{'h' * 64}", "is not a host:port"),
+    (f"rediscluster://a,{'h' * 64}.example", "is not a host:port"),
+    ("zeromq://a..b", "should look like zeromq"),
     ("zeromq://user:secret@host", "should look like zeromq"),
     ("zeromq+ipc://host/path", "should look like zeromq"),
     ("zeromq+ipc:///", "should look like zeromq"),
     # Rings, and URLs that a comma does not turn into one.
     ("memory://a,memory://a", "once"),
+    *(
+        (f"{who}@host:6379{rest}", "no broker is called 'host:6379")
+        for who in ("user:secret", ":secret", "me:se@cret", "default:se/cret")
+        for rest in ("", "/0", ",other:6379")
+    ),
     ("amqp://a,amqp://b", "no broker is called 'amqp://a'"),
     ("redis://a,zeromq://b", "one kind: redis://a,zeromq://b$"),
     ("redis://:secret@a,rediss://:secret@b", "one kind: redis://a,rediss://b$"),

@@ -8,7 +8,7 @@ from flask import Blueprint
 from werkzeug.test import Client
 
 from flatlands.server.game.chunks import chunks
-from flatlands.server.web.pages import CONTENT_POLICY, STATIC, make_pages
+from flatlands.server.web.pages import CONTENT_POLICY, STATIC, laid_over, make_pages
 
 
 def served(**more):
@@ -62,6 +62,18 @@ def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):
     assert own.get("/joined.css").data == b"body { color: red }"
     assert own.get("/art/tree.svg").status_code == 200 == own.get("/net.js").status_code
     assert own.get("/").data.split(b"/v/")[0] != get("").data
+
+
+def test_what_lies_beside_a_page_by_accident_is_not_served(tmp_path):
+    page, outside = tmp_path / "page", tmp_path / "secret.js"
+    names = ".env .git/config own.js~ #own.js# .own.js.swp own.js.orig art/.hidden.svg"
+    for name in (*names.split(), "own.js", "art/tree.svg", "index.html"):
+        (page / name).parent.mkdir(parents=True, exist_ok=True)
+        (page / name).write_text("// own")
+    outside.write_text("// secret")
+    (page / "link.js").symlink_to(outside)
+    (page / "same.js").symlink_to(page / "own.js")
+    assert set(laid_over(page)) == {"own.js", "same.js", "art/tree.svg", "index.html"}
 
 
 def test_a_game_has_the_pages_of_its_parts_and_one_script_of_all_of_them(tmp_path):

@@ -170,6 +170,7 @@ def test_help_lists_every_option_with_its_variable(capsys):
     [
         ({}, "sqlite:///bare.db"),
         ({"STATE_DIRECTORY": "/var/lib/x"}, "sqlite:////var/lib/x/bare.db"),
+        ({"STATE_DIRECTORY": "/var/lib/x:/var/lib/y"}, "sqlite:////var/lib/x/bare.db"),
         ({"GAME": "paint", "STATE_DIRECTORY": "/var/lib/x"}, "sqlite:////var/lib/x/paint.db"),
         ({"GAME": "./games/snake"}, "sqlite:///snake.db"),
         ({"GAME": "games/quiet/game.py"}, "sqlite:///game.db"),
@@ -215,7 +216,7 @@ def taken():
         (("--store", "mysql://x"), 2, "no store is called 'mysql://x'"),
         (("--broker", "amqp://x"), 2, "no broker is called 'amqp://x'"),
         (("--host", "256.1.2.3"), 1, "cannot listen on 256.1.2.3 port 0"),
-        (("--max-players", "1000"), 2, "--max-players 1000 needs 1064 file descriptors"),
+        (("--max-players", "1000"), 2, "1000 players need 1064 file descriptors"),
         (("--port", "TAKEN"), 1, "port TAKEN is taken: stop what uses it, or choose another"),
     ],
 )
@@ -224,6 +225,14 @@ def test_a_server_that_cannot_be_started_says_why(taken, options, code, said):
     ended = run("--port", "0", *options, descriptors=500)
     assert ended.returncode == code and "Traceback" not in ended.stderr
     assert ended.stderr.startswith("flatlands: ") and said.replace("TAKEN", taken) in ended.stderr
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("descriptors", [48, 64])
+def test_a_server_that_has_descriptors_for_nobody_does_not_start(descriptors):
+    ended = run("--port", "0", descriptors=descriptors)
+    assert ended.returncode == 2 and "Traceback" not in ended.stderr
+    assert "1 players need 65 file descriptors" in ended.stderr
 
 
 @pytest.mark.process

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
@@ -145,6 +146,20 @@ def test_a_folder_that_is_missing_or_not_a_folder_is_reported(tmp_path, opening)
         )
     told = sentence(opening(f"sqlite:///{tmp_path}"))
     assert told == f"{tmp_path} is a folder: name a file in it"
+
+
+def test_only_its_owner_can_read_a_file_and_what_is_beside_it(tmp_path, opening):
+    before = os.umask(0)
+    try:
+        store = opening(f"sqlite:///{tmp_path}/store.db")
+        store.put("q", [Item("a", 0, "", b"")])
+        store.backup(f"{tmp_path}/backup.db")
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert {"store.db", "store.db-wal", "backup.db"} <= set(modes) and set(modes.values()) == {
+        0o600
+    }
 
 
 def test_a_file_is_one_store_under_any_of_its_names(tmp_path, opening):
@@ -308,6 +323,7 @@ def test_a_file_of_another_version_is_refused(tmp_path, opening):
     ("url", "told"),
     [
         ("sqlite:///", "sqlite:/// must be followed by the path of a file"),
+        ("sqlite:///f.db?mode=ro", "sqlite:/// is followed by the path of a file, without options"),
         ("mysql://host", "no store is called 'mysql://host': a store's URL begins with one of "),
         ("nats://user:secret@host", "no store is called 'nats://host'"),
         ("redis://:secret@host:port", "'host:port' is not a host:port for redis://: name a server"),

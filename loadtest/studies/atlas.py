@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 import msgpack
 
 from flatlands import compiled
 from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit import signals
-from flatlands.loadtest.studies.study import Column, Measure, Point, Study
+from flatlands.loadtest.studies.study import Column, Measure, NoOptions, PlainStudy
 from flatlands.server.atlas.counts import NO_ANSWERS_MS
 from flatlands.server.messages import protocol
 from flatlands.server.net.frames import BINARY
@@ -53,6 +53,13 @@ TARGETS = {
 }
 
 
+class Point(TypedDict):
+    """A figure, and what it is of."""
+
+    series: str
+    figure: float
+
+
 class Viewers:
     """A node whose players stand in a large field, and clients that look at the map."""
 
@@ -72,7 +79,7 @@ class Viewers:
         speaks = session_factory(self.node, self.loop.stats, 20_000)
         self.connections: list[NoSocket] = []
         for number in range(viewers):
-            connection: Any = NoSocket()
+            connection = NoSocket()
             speaks(connection)
             self.connections.append(connection)
             rect = (-(2**31), -(2**31), 2**31, 2**31)
@@ -127,7 +134,7 @@ def _points(name: str, parts: bool, wide: int, viewers: int) -> Iterator[Point]:
         all.second()
         before = [connection.bytes_out for connection in all.connections]
         cpu = statistics.median(all.second() for _ in range(MEASURED_SECONDS)) * 100
-        found = {f"{name}: CPU of a core, %": cpu}
+        found: dict[str, float] = {f"{name}: CPU of a core, %": cpu}
         if parts and wide == SQUARES_WIDE:
             sent = [
                 (connection.bytes_out - was) / MEASURED_SECONDS / 1000
@@ -142,31 +149,32 @@ def _points(name: str, parts: bool, wide: int, viewers: int) -> Iterator[Point]:
         yield {"series": what, "figure": figure}
 
 
-class Atlas(Study):
+class Atlas(PlainStudy[Point, NoOptions]):
     """What the map of everybody costs."""
 
     program = "-m loadtest.studies atlas"
     about = f"Measure what the map of everybody costs a node with {PLAYERS:,} players."
     title = "The map of everybody"
+    options = NoOptions
     columns = {
         "": (
             Column("", "series", width=-46),
             Column("", "figure", ".2f", 8),
-            Column("at most", lambda row: TARGETS.get(row["series"]), "g", 7),
+            Column[Point]("at most", lambda row: TARGETS.get(row["series"]), "g", 7),
         )
     }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {"compiled": compiled.used()}
 
-    def jobs(self) -> Iterator[tuple[str, Measure]]:
+    def jobs(self) -> Iterator[tuple[str, Measure[Point]]]:
         """Yield what is measured with one node after the other."""
-        for name, *what in (
+        for name, parts, wide, viewers in (
             ("all see the whole world", False, SQUARES_WIDE, VIEWERS),
             ("half of them see a part", True, SQUARES_WIDE, VIEWERS),
             ("players far apart, 256 parts", True, FAR_SQUARES_WIDE, MANY_VIEWERS),
         ):
-            yield name, partial(_points, name, *what)
+            yield name, partial(_points, name, parts, wide, viewers)
 
 
 main = Atlas.main

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -49,7 +49,7 @@ class Children:
         return program
 
     def module(
-        self, name: str, module: str, config: dict[str, Any], cpus: Sequence[int] = ()
+        self, name: str, module: str, config: Mapping[str, object], cpus: Sequence[int] = ()
     ) -> Program:
         """Start a module of studies/, such as "growth.others", as a worker: see parent.work."""
         module = f"{__package__}.{module}"
@@ -85,20 +85,21 @@ class Children:
             if child is not besides and (death := child.death()):
                 raise Trouble(_reported_trouble(child) or death)
 
-    def check(self, worker: Program, said: dict[str, Any]) -> None:
+    def check(self, worker: Program, said: Mapping[str, object]) -> None:
         """Raise Trouble if a worker reports trouble in what it said."""
         if trouble := said.get("trouble"):
             # If another program has died, that is the cause, and is raised instead.
             signals.sleep(LOOK_S)
             self._look(besides=worker)
-            raise Trouble(trouble)
+            raise Trouble(str(trouble))
 
-    def answers(self, workers: list[Program], seconds: float) -> list[dict[str, Any]]:
+    def answers(self, workers: list[Program], seconds: float) -> list[Any]:
         """Wait for a line of JSON from each worker, and return what they say, in their order.
 
-        Raises Trouble after `seconds`, and when a worker reports trouble.
+        What they say has no type here: who asks says its shape. Raises Trouble after `seconds`, and
+        when a worker reports trouble.
         """
-        found: dict[Program, dict[str, Any]] = {}
+        found: dict[Program, Any] = {}
 
         def all_there() -> bool:
             for worker in workers:

@@ -14,12 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TypedDict
 
 import msgpack
 
 from flatlands import wire
 from flatlands.loadtest.kit import signals
-from flatlands.loadtest.studies.study import Column, Measure, Point, Study
+from flatlands.loadtest.studies.study import Column, Measure, NoOptions, PlainStudy
 from flatlands.loadtest.swarm import target
 from flatlands.loadtest.swarm.blocking_client import Address, BlockingClient, connected
 
@@ -343,6 +344,22 @@ class Field:
         self._ready.close()
 
 
+#: A flood. `pong` and `move` are the 99th percentiles of both during it, and `gap` is the longest
+#: time without a pong, all in ms; `lost` are the players that have lost their connection.
+Point = TypedDict(
+    "Point",
+    {
+        "series": str,
+        "pong before": float,
+        "move before": float,
+        "pong": float,
+        "move": float,
+        "gap": float,
+        "lost": int,
+    },
+)
+
+
 def _slowest(times: list[float]) -> float:
     """Return the 99th percentile, in ms, of times in seconds."""
     ordered = sorted(times)
@@ -355,7 +372,7 @@ def _marks(row: Point) -> str:
     return ", ".join(filter(None, ("missed" if worse > TARGET else "", lost)))
 
 
-class Floods(Study):
+class Floods(PlainStudy[Point, NoOptions]):
     """Pongs and moves of players, before and during each flood."""
 
     program = "-m loadtest.studies floods"
@@ -364,6 +381,7 @@ class Floods(Study):
         "server; takes two minutes."
     )
     title = "Players while strangers flood their server"
+    options = NoOptions
     note = f"""<p class=note>99th percentiles in ms. Target: during a flood at most {TARGET} more.
 </p>"""
     sentences = {"": f"99th percentiles in ms; target: during a flood at most {TARGET} more"}
@@ -379,7 +397,7 @@ class Floods(Study):
         )
     }
 
-    def jobs(self) -> Iterator[tuple[str, Measure]]:
+    def jobs(self) -> Iterator[tuple[str, Measure[Point]]]:
         """Yield the only job: all floods come to one server."""
         yield "players join", self._points
 
@@ -393,8 +411,7 @@ class Floods(Study):
             for name, flood in FLOODS.items():
                 self.note_progress(f"{name} ...")
                 field.run(BEFORE_SECONDS)
-                row: Point = {"series": name}
-                row |= {"pong before": _slowest(field.pongs), "move before": _slowest(field.moves)}
+                pong, move = _slowest(field.pongs), _slowest(field.moves)
                 process = processes.Process(target=flood, args=(server.address,), daemon=True)
                 process.start()
                 try:
@@ -403,8 +420,15 @@ class Floods(Study):
                 finally:
                     process.kill()
                     process.join()
-                row |= {"pong": _slowest(field.pongs), "move": _slowest(field.moves)}
-                yield {**row, "gap": field.gap * 1000, "lost": field.lost}
+                yield {
+                    "series": name,
+                    "pong before": pong,
+                    "move before": move,
+                    "pong": _slowest(field.pongs),
+                    "move": _slowest(field.moves),
+                    "gap": field.gap * 1000,
+                    "lost": field.lost,
+                }
                 field.run(REST_SECONDS)
 
 

@@ -11,7 +11,6 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any
 
 import gevent
 import msgpack
@@ -29,7 +28,7 @@ from flatlands.server.players.spots import spread_square
 from flatlands.server.runtime.loop import Loop
 from flatlands.testkit.sessions import session_factory
 from flatlands.world.batches import Content
-from flatlands.world.events import ENTER, EnterEvent
+from flatlands.world.events import ENTER, EnterEvent, Event
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import PACE_USUAL
@@ -149,9 +148,9 @@ class _Growth:
         """Yield what another node publishes: the players of one square after the other."""
         node, now, middle = self._node, self._loop.now(), self._node.grid.span // 2
         for number, square in enumerate(dict.fromkeys(self._inside), 1):
-            stand = middle, middle, 0, 0, 0, 0, PACE_USUAL, []
-            events: list[Any] = [
-                EnterEvent(ENTER, FIRST_ID + turn, 1, 0, f"other {turn}", False, turn, *stand)
+            stand = middle, middle, 0, 0, 0, 0, PACE_USUAL
+            events: list[Event] = [
+                EnterEvent(ENTER, FIRST_ID + turn, 1, 0, f"other {turn}", False, turn, *stand, [])
                 for turn, at in enumerate(self._inside)
                 if at == square
             ]

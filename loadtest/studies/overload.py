@@ -7,12 +7,19 @@ bring more players than the other half serves.
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TypedDict
 
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.machine import shared_out
 from flatlands.loadtest.kit.processes import Program, Trouble
-from flatlands.loadtest.studies.study import Column, Measure, Point, Study
+from flatlands.loadtest.studies.study import (
+    Column,
+    Judged,
+    Measure,
+    NoOptions,
+    PlainStudy,
+    judged,
+)
 from flatlands.loadtest.studies.swarm import measured
 from flatlands.loadtest.swarm.result import Options, Result
 from flatlands.loadtest.swarm.run import RunContext
@@ -44,6 +51,39 @@ TARGET_SHARE = 0.7
 TARGET_WELL_SECONDS = 5.0
 
 
+class Second(TypedDict):
+    """What is used of a second of a run. Latencies are in ms."""
+
+    second: float
+    server_cpu: float
+    deliveries: float
+    p50: float
+    p99: float
+
+
+class Found(Judged):
+    """Some seconds of a run, see found()."""
+
+    series: str
+    share: float
+    per_cpu: float
+    p50: float
+    p99: float
+    told: float | None
+
+
+class Well(TypedDict, total=False):
+    """How soon the server was well again, see well_after(), if its core was taken for a while."""
+
+    well_after_s: float | None
+
+
+class Point(Found, Well):
+    """The same, compared with the best before."""
+
+    of_best: float
+
+
 def _options(players: int, seconds: float) -> Options:
     squares = max(round(players / SHARE), 1)
     return Options(players, seconds, "pace", squares=squares, joins=1000.0, late=500.0)
@@ -64,7 +104,21 @@ def _steal(after: float, seconds: float) -> Callable[[RunContext], None]:
     return injection
 
 
-def found(name: str, rows: Sequence[dict[str, float]], result: Result) -> Point:
+def _seconds(result: Result) -> list[Second]:
+    """Return the seconds of a run. All of this is known of a server that was started for it."""
+    return [
+        {
+            "second": row["second"] or 0.0,
+            "server_cpu": row["server_cpu"] or 0.0,
+            "deliveries": row["deliveries"] or 0.0,
+            "p50": row["p50"] or 0.0,
+            "p99": row["p99"] or 0.0,
+        }
+        for row in result.series
+    ]
+
+
+def found(name: str, rows: Sequence[Second], result: Result) -> Found:
     """Sum up some seconds of a run. Raises Trouble if it ended before them.
 
     `share` is the part of a core that the server used; `told` the part of the moves that observers
@@ -86,7 +140,7 @@ def found(name: str, rows: Sequence[dict[str, float]], result: Result) -> Point:
     }
 
 
-def well_after(series: Sequence[dict[str, float]], begin: float, end: float) -> float | None:
+def well_after(series: Sequence[Second], begin: float, end: float) -> float | None:
     """Return after how many seconds the server was well again; None if it was not.
 
     `series` are rows for each second; the core was taken from `begin` to `end`, in seconds.
@@ -106,7 +160,7 @@ def well_after(series: Sequence[dict[str, float]], begin: float, end: float) -> 
     return since
 
 
-class Overload(Study):
+class Overload(PlainStudy[Point, NoOptions]):
     """A server that has half of its core, for a while or for good."""
 
     program = "-m loadtest.studies overload"
@@ -115,20 +169,21 @@ class Overload(Study):
         "minutes."
     )
     title = "A server that is overloaded"
+    options = NoOptions
     columns = {
         "": (
             Column("", "series", width=-36),
             Column("core", "share", ".0%", 6),
-            Column("k/CPU s", lambda row: row["per_cpu"] / 1000, ".0f", 7),
+            Column[Point]("k/CPU s", lambda row: row["per_cpu"] / 1000, ".0f", 7),
             Column("of best", "of_best", ".0%", 7),
             Column("p50", "p50", ".0f", 6),
             Column("p99, ms", "p99", ".0f", 7),
             Column("told", "told", ".0%", 6),
-            Column("", lambda row: "missed" * (row["of_best"] < TARGET_SHARE), width=-6),
+            Column[Point]("", lambda row: "missed" * (row["of_best"] < TARGET_SHARE), width=-6),
         )
     }
 
-    def jobs(self) -> Iterator[tuple[str, Measure]]:
+    def jobs(self) -> Iterator[tuple[str, Measure[Point]]]:
         """Yield the only job, since each row is compared with the best one before."""
         yield "a passing overload", self._points
 
@@ -136,42 +191,41 @@ class Overload(Study):
         if not shared_out()[0]:
             raise Trouble("the server needs a core of its own, and this machine has only one")
         best = 0.0
-        for point in self._measured():
-            best = max(best, point["per_cpu"])
-            yield {**point, "of_best": point["per_cpu"] / best}
+        for found, well in self._measured():
+            best = max(best, found["per_cpu"])
+            yield {**found, **well, "of_best": found["per_cpu"] / best}
 
-    def _measured(self) -> Iterator[Point]:
+    def _measured(self) -> Iterator[tuple[Found, Well]]:
         note, half = self.note_progress, "half a core"
         options = _options(PASSING_PLAYERS, BEFORE_SECONDS + DURING_SECONDS + AFTER_SECONDS)
         result = measured(
             options, f"{PASSING_PLAYERS} players", note, _steal(BEFORE_SECONDS, DURING_SECONDS)
         )
-        before = [row for row in result.series if row["second"] < BEFORE_SECONDS]
+        series = _seconds(result)
+        before = [row for row in series if row["second"] < BEFORE_SECONDS]
         during = [
             row
-            for row in result.series
+            for row in series
             if BEFORE_SECONDS + 2 < row["second"] < BEFORE_SECONDS + DURING_SECONDS
         ]
-        yield found(f"{PASSING_PLAYERS} players, a whole core", before, result)
+        yield found(f"{PASSING_PLAYERS} players, a whole core", before, result), {}
         point = found(f"{PASSING_PLAYERS} players, {half} for {DURING_SECONDS:g} s", during, result)
-        yield {
-            **point,
-            "well_after_s": well_after(
-                result.series, BEFORE_SECONDS, BEFORE_SECONDS + DURING_SECONDS
-            ),
-        }
+        well = well_after(series, BEFORE_SECONDS, BEFORE_SECONDS + DURING_SECONDS)
+        yield point, {"well_after_s": well}
         for players in PLAYERS:
             name = f"{players} players, {half}"
             result = measured(
                 _options(players, MEASURED_SECONDS), name, note, _steal(0.0, MEASURED_SECONDS)
             )
-            yield found(
-                name, [row for row in result.series if row["second"] > LEFT_OUT_SECONDS], result
-            )
+            series = [row for row in _seconds(result) if row["second"] > LEFT_OUT_SECONDS]
+            yield found(name, series, result), {}
 
-    def end(self, run: dict[str, Any], code: int) -> int:
+    def faults(self, row: Point) -> Iterator[tuple[str, str]]:
+        return judged(row)
+
+    def end(self, code: int) -> int:
         """Print how soon the server was well again."""
-        for point in run["points"]:
+        for point in self.points:
             if "well_after_s" in point:
                 well = point["well_after_s"]
                 when = "not well again" if well is None else f"well again after {well:.0f} s"

@@ -8,11 +8,14 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from flatlands.loadtest.kit.options import bare
 from flatlands.loadtest.kit.processes import Trouble
+
+#: The configuration of a worker: a TypedDict.
+Config = TypeVar("Config", bound=Mapping[str, object])
 
 #: Seconds between two looks at the parent's lines.
 LOOK_S = 0.02
@@ -20,7 +23,10 @@ LOOK_S = 0.02
 
 class Parent:
     """The process that started this one. This process ends when its standard input ends, so it
-    never outlives a parent that was killed."""
+    never outlives a parent that was killed.
+
+    What the parent sends has no type here: who gets it says its shape.
+    """
 
     def __init__(self) -> None:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -32,17 +38,17 @@ class Parent:
             self._lines.put(line)
         os._exit(1)
 
-    def poll(self) -> dict[str, Any] | None:
+    def poll(self) -> Any:
         """Return the parent's next message, or None if there is none yet."""
         return None if self._lines.empty() else json.loads(self._lines.get())
 
-    def wait(self, sleep: Callable[[float], None]) -> dict[str, Any]:
+    def wait(self, sleep: Callable[[float], None]) -> Any:
         """Wait for the parent's next message and return it."""
         while (message := self.poll()) is None:
             sleep(LOOK_S)
         return message
 
-    def send(self, what: dict[str, Any]) -> None:
+    def send(self, what: Mapping[str, object]) -> None:
         """Send a message to the parent."""
         print(json.dumps(what), flush=True)
 
@@ -53,7 +59,7 @@ class Parent:
 
 
 def work(
-    task: Callable[[dict[str, Any], Parent], dict[str, Any] | None],
+    task: Callable[[Config, Parent], Mapping[str, object] | None],
     failures: tuple[type[Exception], ...] = (),
     where: str = "",
 ) -> int:
@@ -62,10 +68,12 @@ def work(
     What the task returns is sent to the parent. So are Trouble and the `failures` that it may
     raise, as a sentence that begins with the value that the configuration has for `where`.
     """
-    config, parent = json.loads(sys.argv[1]), Parent()
+    config: Config = json.loads(sys.argv[1])
+    parent = Parent()
+    told: tuple[type[Exception], ...] = (Trouble, *failures)
     try:
         said = task(config, parent)
-    except (Trouble, *failures) as error:
+    except told as error:
         begin = f"{config[where]}: " if where else ""
         parent.send({"trouble": bare(f"{begin}{str(error).rstrip('.')}")})
         return 1

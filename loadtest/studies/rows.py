@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, TypedDict
 
 import msgpack
 import redis
@@ -28,7 +28,7 @@ from flatlands.loadtest.kit.brokers import server_cpu
 from flatlands.loadtest.kit.options import option, whole
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.studies import memory
-from flatlands.loadtest.studies.study import Column, Measure, Study
+from flatlands.loadtest.studies.study import Column, Measure, PlainStudy
 from flatlands.server.players.residents import ID_MOST
 from flatlands.stores.base import CALL_ITEMS_MOST, NEVER_DUE_MS, Item, Store, StoreError
 from flatlands.stores.registry import open_store
@@ -79,6 +79,30 @@ class Found(NamedTuple):
     kept: int
     sampled: int | None = None
     server: float | None = None
+
+
+class Way(TypedDict):
+    """What a way takes, see Found."""
+
+    kind: Literal["way"]
+    series: str
+    size: int
+    how: str
+    client: float
+    kept: int
+    sampled: int | None
+    server: float | None
+
+
+class Kind(TypedDict):
+    """What one of a kind takes in a node's memory."""
+
+    kind: Literal["node"]
+    series: str
+    bytes: int
+
+
+Point = Way | Kind
 
 
 def made(number: int) -> list[Row]:
@@ -183,7 +207,7 @@ class Server:
 
     def __init__(self, stack: ExitStack) -> None:
         self.url, _ = brokers.start(stack, "redis://")
-        self.client: Any = stack.enter_context(redis.Redis.from_url(self.url))
+        self.client = stack.enter_context(redis.Redis.from_url(self.url))
         self._before = self._cpu = 0.0
 
     def note(self) -> None:
@@ -216,7 +240,7 @@ def store_redis(rows: Sequence[Row]) -> Found:
 
 
 def _commands(
-    add: Callable[[Any, Row], object], count: Callable[[Any], int]
+    add: Callable[[redis.Redis, Row], object], count: Callable[[redis.Redis], int]
 ) -> Callable[[Sequence[Row]], Found]:
     """Return a way that sends Redis one command for each row, a thousand in one round trip."""
 
@@ -277,16 +301,17 @@ WAYS: dict[str, Callable[[Sequence[Row]], Found]] = {
         lambda to, row: to.hset(
             f"player:{row.id}", mapping={"name": row.name, "x": row.x, "y": row.y}
         ),
-        lambda client: int(client.dbsize()),
+        lambda client: client.dbsize(),
     ),
     "Redis: one hash, rows packed": _commands(
-        lambda to, row: to.hset(KEY, row.id, row.rest), lambda client: int(client.hlen(KEY))
+        lambda to, row: to.hset(KEY, row.id, row.rest), lambda client: client.hlen(KEY)
     ),
     "Redis: a stream": _commands(
-        lambda to, row: to.xadd(KEY, row._asdict()), lambda client: int(client.xlen(KEY))
+        lambda to, row: to.xadd(KEY, {"id": row.id, "name": row.name, "x": row.x, "y": row.y}),
+        lambda client: client.xlen(KEY),
     ),
     "Redis: a sorted set, id by x": _commands(
-        lambda to, row: to.zadd(KEY, {row.id: row.x}), lambda client: int(client.zcard(KEY))
+        lambda to, row: to.zadd(KEY, {str(row.id): row.x}), lambda client: client.zcard(KEY)
     ),
     "a node's memory": objects,
 }
@@ -299,16 +324,15 @@ class Options:
     rows: int = option("--rows", whole(1, 10**7), 100_000, "N", "how many")
 
 
-def _each(figure: str, unit: float = 0) -> Any:
-    """Return a function that gives a figure for each row, or in a unit for all rows."""
-    return lambda row: None if row[figure] is None else row[figure] / (unit or row["kept"])
+def _each_sampled(way: Way) -> float | None:
+    return None if way["sampled"] is None else way["sampled"] / way["kept"]
 
 
-def _how(row: dict[str, Any]) -> str:
-    return str(row["how"]) if row["sampled"] is None else f"used_memory; {row['how']}"
+def _how(row: Way) -> str:
+    return row["how"] if row["sampled"] is None else f"used_memory; {row['how']}"
 
 
-class Rows(Study):
+class Rows(PlainStudy[Point, Options]):
     """How many bytes a row takes in each store."""
 
     program = "-m loadtest.studies rows"
@@ -323,9 +347,9 @@ each row. The exit code is 0, or 1 if something failed."""
     columns = {
         "way": (
             Column("", "series", width=-29),
-            Column("MB", _each("size", 1e6), ".1f", 6),
-            Column("bytes a row", _each("size"), ".0f", 11),
-            Column("MEMORY USAGE a row", _each("sampled"), ".0f", 18),
+            Column[Way]("MB", lambda way: way["size"] / 1e6, ".1f", 6),
+            Column[Way]("bytes a row", lambda way: way["size"] / way["kept"], ".0f", 11),
+            Column("MEMORY USAGE a row", _each_sampled, ".0f", 18),
             Column("client us", "client", ".1f", 9),
             Column("server us", "server", ".1f", 9),
             Column("measured; encoding in Redis", _how, width=-27),
@@ -336,29 +360,39 @@ each row. The exit code is 0, or 1 if something failed."""
         ),
     }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {**super().facts(), "compiled": compiled.used()}
 
-    def jobs(self) -> Iterator[tuple[str, Measure]]:
+    def jobs(self) -> Iterator[tuple[str, Measure[Point]]]:
         """Yield each way to be measured, and then what else a node has."""
         rows = made(self.chosen.rows)
         for name in WAYS:
             yield name, partial(_measure, name, rows)
-        yield (
-            "what a node has",
-            lambda: [
-                {"kind": "node", "series": name, "bytes": size}
-                for name, size in memory.each().items()
-            ],
-        )
+        yield "what a node has", _measure_node
 
 
-def _measure(name: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _measure_node() -> list[Point]:
+    """Return the points of a node. Raises Trouble and Interrupted."""
+    return [{"kind": "node", "series": name, "bytes": size} for name, size in memory.each().items()]
+
+
+def _measure(name: str, rows: Sequence[Row]) -> list[Point]:
     """Return the point of a way. Raises Trouble and Interrupted."""
     found = WAYS[name](rows)
     if found.kept != len(rows):
         raise Trouble(f"of {len(rows):,} rows {found.kept:,} are there")
-    return [{"kind": "way", "series": name, **found._asdict()}]
+    return [
+        {
+            "kind": "way",
+            "series": name,
+            "size": found.size,
+            "how": found.how,
+            "client": found.client,
+            "kept": found.kept,
+            "sampled": found.sampled,
+            "server": found.server,
+        }
+    ]
 
 
 main = Rows.main

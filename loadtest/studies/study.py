@@ -2,11 +2,11 @@
 
 A study is a subclass of Study, which says what a point is, and what is shown of it. All else is
 here: its options, signals, the machine, thresholds, the table, its files and the exit code. This
-module never knows what is measured. A point is a dictionary.
+module never knows what is measured: each study has a TypedDict for its points, and one for its
+rows if these differ.
 """
 
 import argparse
-import functools
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,9 +14,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 from flatlands.loadtest.kit import charts, signals
+from flatlands.loadtest.kit.charts import Figure
 from flatlands.loadtest.kit.machine import machine
 from flatlands.loadtest.kit.options import Parser, bare
 from flatlands.loadtest.kit.page import page, table, write_json
@@ -24,7 +25,13 @@ from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.kit.thresholds import CROSSED, all_crossed
 
-Point = dict[str, Any]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+#: The points of a study, its rows, and the dataclass of its options.
+Point = TypeVar("Point", bound=Mapping[str, object])
+Row = TypeVar("Row", bound=Mapping[str, object])
+Options = TypeVar("Options", bound="DataclassInstance")
 
 #: What measures some points; it raises Trouble and Interrupted.
 Measure = Callable[[], Iterable[Point]]
@@ -34,22 +41,22 @@ CODES = {"failed": 1, "not valid": 3, "crossed": CROSSED}
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Generic[Row]):
     """A column of the table of a study.
 
     `of` is where a row has the value (names with slashes between them), or a function that returns
-    it; `form` is how it is written, see format(). The terminal shows it in `width` characters,
-    left-aligned if that is negative; with 0 only the page shows it.
+    it; None is what is not known. `form` is how it is written, see format(). The terminal shows it
+    in `width` characters, left-aligned if that is negative; with 0 only the page shows it.
     """
 
     heading: str
-    of: str | Callable[[Point], Any]
+    of: str | Callable[[Row], object]
     form: str = ""
     width: int = 0
 
-    def text(self, row: Point) -> str:
+    def text(self, row: Row) -> str:
         """Return the cell of a row: a dash for what is not known."""
-        value = at(row, self.of)
+        value = at(row, self.of) if isinstance(self.of, str) else self.of(row)
         return "-" if value is None else format(value, self.form)
 
     def padded(self, text: str) -> str:
@@ -57,11 +64,39 @@ class Column:
         return text.ljust(-self.width) if self.width < 0 else text.rjust(self.width)
 
 
-def at(row: Point, of: str | Callable[[Point], Any]) -> Any:
-    """Return what a row has, see Column; None if it has no such thing."""
-    if callable(of):
-        return of(row)
-    return functools.reduce(lambda have, name: have and have.get(name), of.split("/"), row)
+def at(row: Mapping[str, object], of: str) -> object:
+    """Return what a row has at a place, see Column; None if it has no such thing."""
+    found: object = row
+    for name in of.split("/"):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def number(row: Mapping[str, object], of: str) -> float | None:
+    """Return a number that a row has at a place, see Column; None if there is none."""
+    found = at(row, of)
+    return found if isinstance(found, int | float) else None
+
+
+class Judged(TypedDict):
+    """What a run says of its own figures: why it has failed, and why they are not to be believed,
+    in words."""
+
+    faults: list[str]
+    invalid: list[str]
+
+
+def judged(row: Judged) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a run, as Study.faults does."""
+    yield from (("failed", why) for why in row["faults"])
+    yield from (("not valid", why) for why in row["invalid"])
+
+
+class JobTrouble(TypedDict):
+    """Why a job has ended early. `series` is its name, empty if it is that of the whole run."""
+
+    series: str
+    trouble: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +104,7 @@ class NoOptions:
     """The options of a study that has none of its own."""
 
 
-class Study:
+class Study(Generic[Point, Row, Options]):
     """Measures points one after the other, and writes a table, a page and JSON. An instance is one
     run, with the user's options.
 
@@ -82,15 +117,21 @@ class Study:
     """
 
     program = about = epilog = title = note = ""
-    options: Any = NoOptions
-    columns: Mapping[str, Sequence[Column]]
+    # Neither can be of this class's own types: `options` is read from the class, and the key of a
+    # table says which of the rows it has.
+    options: type[Any]
+    columns: Mapping[str, Sequence[Column[Any]]]
     figures: Mapping[str, str] = {}
     sentences: Mapping[str, str] = {}
     key = "points"
     failures: tuple[type[Exception], ...] = ()
 
-    def __init__(self, given: argparse.Namespace, chosen: Any) -> None:
+    def __init__(self, given: argparse.Namespace, chosen: Options) -> None:
         self.given, self.chosen = given, chosen
+        self.points: list[Point] = []
+        self.troubles: list[JobTrouble] = []
+        #: Sentences about thresholds that rows have crossed.
+        self.crossed: list[str] = []
         #: It ends with the run.
         self.stack = ExitStack()
         self._kind: str | None = None
@@ -101,52 +142,54 @@ class Study:
         """Return a sentence that says what is wrong with the options, or an empty text."""
         return ""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return what is kept with a run in addition to what all runs have."""
         return {"options": {name: _bare(value) for name, value in vars(self.chosen).items()}}
 
-    def machine(self) -> dict[str, Any]:
+    def machine(self) -> Mapping[str, object]:
         """Return the description of the machine and of all programs that are used."""
         return machine()
 
-    def jobs(self) -> Iterator[tuple[str, Measure]]:
+    def jobs(self) -> Iterator[tuple[str, Measure[Point]]]:
         """Yield names, such as those of series, and what measures the points of each."""
         raise NotImplementedError
 
-    def rows(self, point: Point) -> Iterable[Point]:
+    def rows(self, point: Point) -> Iterable[Row]:
         """Return the rows of a point."""
-        return [point]
+        raise NotImplementedError
 
-    def kind(self, row: Point) -> str:
+    def kind(self, row: Row) -> str:
         """Return which of the tables a row belongs to."""
         return str(row.get("kind", ""))
 
-    def name(self, row: Point) -> str:
+    def name(self, row: Row) -> str:
         """Return the name of a row, for sentences about it."""
         return str(row["series"])
 
-    def faults(self, row: Point) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with a row: a key of CODES, and a sentence. Those of a run of the
-        swarm are in the row.
+    def faults(self, row: Row) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with a row: a key of CODES, and a sentence.
 
         Raises Trouble if no other point of this name is to be measured.
         """
-        yield from (("failed", why) for why in row.get("faults", ()))
-        yield from (("not valid", why) for why in row.get("invalid", ()))
+        yield from ()
 
-    def known(self, row: Point) -> Mapping[str, float | None] | None:
+    def known(self, row: Row) -> Mapping[str, float | None] | None:
         """Return the figures of a row that may cross thresholds; None if none of them may."""
-        return {figure: at(row, of) for figure, of in self.figures.items()}
+        return {figure: number(row, of) for figure, of in self.figures.items()}
 
-    def end(self, run: dict[str, Any], code: int) -> int:
+    def end(self, code: int) -> int:
         """Print what there is to say at the end; return the exit code."""
         return code
 
-    def shown(self, run: dict[str, Any]) -> list[Point]:
-        """Return the rows of the page's tables."""
-        return [row for point in run[self.key] for row in self.rows(point)]
+    def results(self) -> dict[str, object]:
+        """Return what is kept with a run of what its points have in common."""
+        return {}
 
-    def draw(self, run: dict[str, Any]) -> dict[str, Any]:
+    def shown(self) -> Sequence[Row]:
+        """Return the rows of the page's tables."""
+        return [row for point in self.points for row in self.rows(point)]
+
+    def draw(self) -> Mapping[str, Figure]:
         """Return the charts of a run: name of the file -> figure."""
         return {}
 
@@ -177,48 +220,53 @@ class Study:
 
     def run(self, arguments: Sequence[str]) -> int:
         """Measure, print, and write the files that the user wants; return the exit code."""
-        run: dict[str, Any] = {
-            "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "command": ["python", *self.program.split(), *map(bare, arguments)],
-            **self.facts(),
-        }
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        command = ["python", *self.program.split(), *map(bare, arguments)]
+        facts = self.facts()
         with signals.remembered():
-            run["machine"] = self.machine()
+            machine = self.machine()
             with self.stack:
-                code = self.measure(run)
-        code = self.end(run, code)
+                code = self.measure()
+        code = self.end(code)
         if self.given.json:
+            run = {
+                "when": when,
+                "command": command,
+                **facts,
+                "machine": machine,
+                self.key: self.points,
+                "troubles": self.troubles,
+                "crossed": self.crossed,
+                **self.results(),
+            }
             write_json(self.given.json, run)
         if self.given.report:
-            self.write(run, self.given.report)
+            self.write(self.given.report, when, " ".join(command), machine)
             print(f"The report is {self.given.report / 'index.html'}.")
         return code
 
-    def measure(self, run: dict[str, Any]) -> int:
-        """Measure one job after the other into a run; return the exit code.
+    def measure(self) -> int:
+        """Measure one job after the other; return the exit code.
 
-        The run gets its points, and "troubles" and "crossed". A job in trouble ends early, and the
-        next one begins.
+        A job in trouble ends early, and the next one begins.
         """
-        points = run.setdefault(self.key, [])
-        troubles = run.setdefault("troubles", [])
-        crossed = run.setdefault("crossed", [])
         codes = {0}
+        failures: tuple[type[Exception], ...] = (Trouble, *self.failures)
         try:
             for name, measure in self.jobs():
                 # The row of its first point, which may take minutes, is written over it.
                 self.note_progress(f"{name} ...")
                 try:
                     for point in measure():
-                        points.append(point)
+                        self.points.append(point)
                         for row in self.rows(point):
-                            codes |= self._tell(row, crossed)
-                except (Trouble, *self.failures) as trouble:
+                            codes |= self._tell(row)
+                except failures as trouble:
                     codes.add(CODES["failed"])
-                    troubles.append({"series": name, "trouble": str(trouble)})
+                    self.troubles.append({"series": name, "trouble": str(trouble)})
                     print(f"{name}: {trouble}.", file=sys.stderr, flush=True)
         except Interrupted as interrupted:
-            troubles.append({"series": "", "trouble": "it was stopped before its end"})
+            self.troubles.append({"series": "", "trouble": "it was stopped before its end"})
             print("Stopped. What was measured is reported.", file=sys.stderr)
             return 128 + interrupted.number
         return next((code for code in CODES.values() if code in codes), 0)
@@ -228,7 +276,7 @@ class Study:
         if sys.stderr.isatty():
             print(f"\r\033[K{sentence}", end="\r", file=sys.stderr, flush=True)
 
-    def show(self, row: Point) -> None:
+    def show(self, row: Row) -> None:
         """Print a row, below the headings of its table if it is the first one."""
         kind = self.kind(row)
         columns = [column for column in self.columns[kind] if column.width]
@@ -240,7 +288,7 @@ class Study:
             print("  ".join(column.padded(column.heading) for column in columns).rstrip())
         print("  ".join(column.padded(column.text(row)) for column in columns).rstrip(), flush=True)
 
-    def _tell(self, row: Point, crossed: list[str]) -> set[int]:
+    def _tell(self, row: Row) -> set[int]:
         """Print a row, and what is wrong with it; return the exit codes of that."""
         wrong = list(self.faults(row))
         limits = self.given.fail_if if self.figures else ()
@@ -249,21 +297,21 @@ class Study:
         for what, sentence in wrong:
             print(f"{what}: {self.name(row)}: {sentence}", file=sys.stderr, flush=True)
         for sentence in all_crossed(limits, known, self.name(row)) if known is not None else ():
-            crossed.append(sentence)
+            self.crossed.append(sentence)
             wrong.append(("crossed", sentence))
             print(f"crossed: {sentence}", file=sys.stderr, flush=True)
         return {CODES[what] for what, _ in wrong}
 
-    def write(self, run: dict[str, Any], folder: Path) -> None:
+    def write(self, folder: Path, when: str, command: str, machine: Mapping[str, object]) -> None:
         """Write index.html, which needs no other file, and each chart as SVG and PNG, into a
         folder."""
-        parts = [f"<p class=note>{escape(run['when'])}</p>"]
-        for one in run["troubles"]:
+        parts = [f"<p class=note>{escape(when)}</p>"]
+        for one in self.troubles:
             sentence = escape(f"{one['series'] or 'all'}: {one['trouble']}.")
             parts.append(f"<p class=bad>{sentence}</p>")
-        parts += [charts.save(figure, folder, name) for name, figure in self.draw(run).items()]
+        parts += [charts.save(figure, folder, name) for name, figure in self.draw().items()]
         parts += [self.note, "<h2>Figures</h2>"]
-        rows = self.shown(run)
+        rows = self.shown()
         for kind, columns in self.columns.items():
             cells = [
                 [escape(column.text(row)) for column in columns]
@@ -272,11 +320,17 @@ class Study:
             ]
             if cells:
                 parts.append(table([escape(column.heading) for column in columns], cells))
-        command = " ".join(run["command"])
-        (folder / "index.html").write_text(page(self.title, command, parts, run["machine"]))
+        (folder / "index.html").write_text(page(self.title, command, parts, machine))
 
 
-def _bare(value: Any) -> Any:
+class PlainStudy(Study[Point, Point, Options]):
+    """A study in which each point is a row."""
+
+    def rows(self, point: Point) -> Iterable[Point]:
+        return [point]
+
+
+def _bare(value: object) -> object:
     """Return the value of an option without the passwords of its URLs."""
     if isinstance(value, list | tuple):
         return [_bare(one) for one in value]

@@ -12,11 +12,11 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Literal, NotRequired, TypedDict, TypeVar
 
 import gevent
 import hiredis
@@ -28,7 +28,7 @@ from flatlands.loadtest.kit import brokers, signals
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.options import amount, option
 from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.studies.study import Column, Measure, Study
+from flatlands.loadtest.studies.study import Column, Measure, PlainStudy
 from flatlands.stores.base import CALL_ITEMS_MOST, Item, Score, Store, StoreError
 from flatlands.stores.registry import open_store
 
@@ -62,17 +62,35 @@ Call = Callable[[int], object]
 #: Makes the calls of a number of callers ready, one for each.
 Ready = Callable[[int], list[Call]]
 
+#: What a statement of SQL gets, and the rows that it gives.
+Values = Sequence[int | str]
+Rows = list[tuple[int | str, ...]]
+
 _T = TypeVar("_T")
 
 
-class Point(NamedTuple):
+#: The figures that are compared.
+Figure = Literal["p50", "p99", "rate"]
+FIGURES: tuple[Figure, ...] = ("p50", "p99", "rate")
+
+
+class Calls(TypedDict):
     """What a number of callers got: half of the calls took no longer than `p50`, and 99 % of them
-    no longer than `p99`, in ms; `rate` is calls a second, of `calls` in all."""
+    no longer than `p99`, in ms; `rate` is calls a second, of `calls` in all. `beyond` is that of
+    mark()."""
 
     p50: float
     p99: float
     rate: float
     calls: int
+    beyond: NotRequired[dict[Figure, bool]]
+
+
+class Point(TypedDict):
+    """What each number of callers of an operation got."""
+
+    series: str
+    callers: dict[int, Calls]
 
 
 def _some() -> int:
@@ -91,9 +109,10 @@ class Line:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._reader = hiredis.Reader()
 
-    def ask(self, *words: str | bytes) -> Any:
+    def ask(self, *words: str | bytes) -> object:
         """Send a command and return its reply. Raises OSError and hiredis.HiredisError."""
         self._socket.sendall(pack(words))
+        reply: object
         while (reply := self._reader.gets()) is False:
             # Without this no other caller would run if the answer has come already.
             socket.wait_read(self._socket.fileno())
@@ -151,7 +170,7 @@ class Base:
             self._connection.execute("INSERT INTO score VALUES (?, ?)", (number, number % 100))
         self._connection.execute("COMMIT")
 
-    def ask(self, statement: str, values: Sequence[Any]) -> list[Any]:
+    def ask(self, statement: str, values: Values) -> Rows:
         """Execute a statement, in its own transaction, and return its rows.
 
         Raises sqlite3.Error.
@@ -161,7 +180,7 @@ class Base:
             raise error
         return rows
 
-    def _execute(self, statement: str, values: Sequence[Any]) -> Any:
+    def _execute(self, statement: str, values: Values) -> tuple[Rows, sqlite3.Error | None]:
         # gevent prints what is raised in a thread.
         try:
             return self._connection.execute(statement, values).fetchall(), None
@@ -284,7 +303,7 @@ _JOIN = (
 )
 
 #: Name of an operation -> what makes it ready, as long as a block lasts.
-OPERATIONS: dict[str, Callable[[], Any]] = {
+OPERATIONS: dict[str, Callable[[], AbstractContextManager[Ready]]] = {
     "Redis: SET": lambda: _redis(_set),
     "Redis: GET": lambda: _redis(_get),
     "sqlite: INSERT": lambda: _sqlite(_insert),
@@ -307,7 +326,7 @@ OPERATIONS: dict[str, Callable[[], Any]] = {
 _FAILURES = Trouble, StoreError, OSError, sqlite3.Error, hiredis.HiredisError
 
 
-def point(calls: Sequence[Call], seconds: float, numbers: Iterator[int]) -> Point:
+def point(calls: Sequence[Call], seconds: float, numbers: Iterator[int]) -> Calls:
     """Have each of these calls made by one caller, again and again for `seconds`, at least once.
 
     Raises Trouble, with the first failure, and Interrupted.
@@ -343,12 +362,12 @@ def point(calls: Sequence[Call], seconds: float, numbers: Iterator[int]) -> Poin
         raise Trouble(str(failed[0])) from failed[0]
     histogram = Histogram()
     histogram.add([ns / 1000 for ns in took])
-    return Point(
-        round(histogram.percentile(50), 3),
-        round(histogram.percentile(99), 3),
-        round(len(took) * 1e9 / (ended - began), 1),
-        len(took),
-    )
+    return {
+        "p50": round(histogram.percentile(50), 3),
+        "p99": round(histogram.percentile(99), 3),
+        "rate": round(len(took) * 1e9 / (ended - began), 1),
+        "calls": len(took),
+    }
 
 
 def beyond(figures: Sequence[float]) -> list[bool]:
@@ -361,12 +380,12 @@ def beyond(figures: Sequence[float]) -> list[bool]:
     return found
 
 
-def mark(points: Sequence[dict[str, Any]]) -> None:
+def mark(points: Sequence[Point]) -> None:
     """Note for p50, p99 and rate of each operation and number of callers whether they are `beyond`
     those of the other operations."""
     for callers in CALLERS:
         found = [one["callers"][callers] for one in points]
-        for name in ("p50", "p99", "rate"):
+        for name in FIGURES:
             for one, is_beyond in zip(found, beyond([one[name] for one in found]), strict=True):
                 one.setdefault("beyond", {})[name] = is_beyond
 
@@ -380,20 +399,21 @@ class Options:
     )
 
 
-def _cell(callers: int, name: str, form: str, row: dict[str, Any]) -> str:
+def _cell(callers: int, name: Figure, form: str, row: Point) -> str:
     one = row["callers"][callers]
     return f"{one[name]:{form}}{'*' if one['beyond'][name] else ' '}"
 
 
-def _columns(callers: int) -> Iterator[Column]:
+def _columns(callers: int) -> Iterator[Column[Point]]:
     """Yield the columns of p50, p99 and rate for a number of callers."""
     first = f"{callers} caller{'s' * (callers > 1)}: p50"
+    figures: tuple[tuple[Figure, str, str], ...]
     figures = ("p50", ".3f", first), ("p99", ".3f", "p99 ms"), ("rate", ",.0f", "a second")
     for name, form, heading in figures:
         yield Column(heading, partial(_cell, callers, name, form), width=max(len(heading), 9))
 
 
-class Uniform(Study):
+class Uniform(PlainStudy[Point, Options]):
     """How fast calls of each store are."""
 
     program = "-m loadtest.studies uniform"
@@ -410,30 +430,30 @@ operations in its column. The exit code is 0, or 1 if something failed."""
         )
     }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {**super().facts(), "claimed": {"calls a second": CLAIMED, "from": CLAIMED_WHERE}}
 
-    def jobs(self) -> Iterator[tuple[str, Measure]]:
+    def jobs(self) -> Iterator[tuple[str, Measure[Point]]]:
         """Yield one operation after the other, to be measured with each number of callers."""
         random.seed(2010)
         for name in OPERATIONS:
             yield name, partial(self._points, name)
 
-    def _points(self, name: str) -> list[dict[str, Any]]:
+    def _points(self, name: str) -> list[Point]:
         numbers = iter(range(2**40))
         with OPERATIONS[name]() as ready:
             found = {n: point(ready(n), self.chosen.seconds, numbers) for n in CALLERS}
-        return [{"series": name, "callers": {n: one._asdict() for n, one in found.items()}}]
+        return [{"series": name, "callers": found}]
 
-    def rows(self, point: dict[str, Any]) -> list[dict[str, Any]]:
+    def rows(self, point: Point) -> list[Point]:
         """Return the row of a point that was compared with the others."""
         return [point] if all("beyond" in one for one in point["callers"].values()) else []
 
-    def end(self, run: dict[str, Any], code: int) -> int:
+    def end(self, code: int) -> int:
         """Compare, and print all."""
-        if len(run["points"]) > 1:
-            mark(run["points"])
-            for row in self.shown(run):
+        if len(self.points) > 1:
+            mark(self.points)
+            for row in self.shown():
                 self.show(row)
         claims = "; ".join(f"{what} {rate:,} a second" for what, rate in CLAIMED.items())
         print(f"\nClaimed: {claims}. From {CLAIMED_WHERE}.")

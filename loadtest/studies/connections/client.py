@@ -25,8 +25,9 @@ import ssl
 import sys
 import time
 from collections import Counter, deque
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypedDict
 
 import numpy as np
 
@@ -34,7 +35,14 @@ from flatlands import wire
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
 from flatlands.loadtest.studies import parent
-from flatlands.loadtest.studies.connections.dialects import Dialect, Refused, Talk, dialect
+from flatlands.loadtest.studies.connections.dialects import (
+    Dialect,
+    GameConfig,
+    RedisConfig,
+    Refused,
+    Talk,
+    dialect,
+)
 from flatlands.loadtest.studies.parent import Parent
 
 SECOND = 1_000_000
@@ -67,13 +75,47 @@ LATER = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
 #: Makes the kernel choose a port only when it knows both addresses: each pair can use all ports.
 BIND_ADDRESS_NO_PORT = 24
 
+#: A name for annotations where `socket` is that of an attribute.
+Socket = socket.socket
+
+
+class Config(TypedDict):
+    """The part of the configuration that is for every dialect."""
+
+    address: Sequence[str | int]
+    sources: Sequence[str]
+    number: int
+    processes: int
+    epoch: int
+    tls: str
+    name: str
+
+
+class GameClientConfig(GameConfig, Config):
+    """The configuration of players of Flatlands."""
+
+
+class RedisClientConfig(RedisConfig, Config):
+    """The configuration of clients of a Redis."""
+
+
+class Report(TypedDict):
+    """What a process tells of a loop, see `Client._measure`. Each histogram is its classes, and
+    their counts."""
+
+    latency: list[list[int]]
+    late: list[list[int]]
+    cpu: float
+    open: int
+    lost: dict[str, int]
+
 
 @dataclass(slots=True, eq=False)
 class Link(Talk):
     """A connection. `unsent` are bytes that the kernel has not accepted yet, `secured` says that
     TLS is there or not wanted, and `asked` is how many requests wait for their answers."""
 
-    socket: Any = None
+    socket: Socket = field(kw_only=True)
     unsent: bytes = b""
     secured: bool = False
     asked: int = 0
@@ -86,12 +128,13 @@ class Client:
 
     keeps_lost = False
 
-    def __init__(self, config: dict[str, Any], parent: Parent, dialect: Dialect) -> None:
+    def __init__(self, config: Config, parent: Parent, dialect: Dialect) -> None:
         # It is opened first, so that its number is low enough for select().
         self._epoll = select.epoll()
         self._parent = parent
         self._dialect = dialect
-        self._address = (config["address"][0], config["address"][1])
+        host, port = config["address"]
+        self._address = str(host), int(port)
         self._sources, self._epoch = config["sources"], int(config["epoch"])
         self._tls = wire.tls(config["tls"]) if config["tls"] else None
         self._name = config["name"]
@@ -217,15 +260,14 @@ class Client:
         self._count()
         unanswered, self._open = self._open, 0
         lost, self._lost = dict(self._lost), Counter()
-        self._parent.send(
-            {
-                "latency": _listed(self._latency),
-                "late": _listed(self._late),
-                "cpu": share,
-                "open": unanswered,
-                "lost": lost,
-            }
-        )
+        report: Report = {
+            "latency": _listed(self._latency),
+            "late": _listed(self._late),
+            "cpu": share,
+            "open": unanswered,
+            "lost": lost,
+        }
+        self._parent.send(report)
 
     def _until(self, end: int) -> None:
         while (now := self._now()) < end:
@@ -320,7 +362,7 @@ class Client:
         try:
             data = link.socket.recv(READ)
             # TLS may have read more than it returned, of which epoll gives no sign.
-            while self._tls is not None and data and link.socket.pending():
+            while isinstance(link.socket, ssl.SSLSocket) and data and link.socket.pending():
                 data += link.socket.recv(READ)
         except LATER:
             return
@@ -404,7 +446,7 @@ def _listed(histogram: Histogram) -> list[list[int]]:
     return [part.tolist() for part in histogram.sparse()]
 
 
-def work(config: dict[str, Any], parent: Parent) -> None:
+def work(config: GameClientConfig | RedisClientConfig, parent: Parent) -> None:
     """Run a process with its share of the connections, for ever. Raises Trouble."""
     raise_descriptor_limit()
     Client(config, parent, dialect(config)).run()

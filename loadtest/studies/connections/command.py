@@ -9,15 +9,23 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
+from flatlands.loadtest.kit.charts import Figure
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.machine import pinned
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
-from flatlands.loadtest.studies.connections.measure import LEVELS, check_room, is_redis, ramp
+from flatlands.loadtest.studies.connections.measure import (
+    LEVELS,
+    Loop,
+    Options,
+    Step,
+    check_room,
+    is_redis,
+    ramp,
+)
 from flatlands.loadtest.studies.connections.report import draw
 from flatlands.loadtest.studies.connections.room import processes_for
-from flatlands.loadtest.studies.study import Column, Measure, Point, Study
+from flatlands.loadtest.studies.study import Column, Measure, Study
 
 #: What the scenario is called, and what it does.
 NAME = "idle"
@@ -41,16 +49,24 @@ NOT_HERE = (
 )
 
 
-def _late(row: Point) -> float | None:
+class Row(Step, Loop):
+    """A loop, with the figures of its step."""
+
+
+def _late(row: Row) -> float | None:
     return row["late_ms"] if row["loop"] == "open" else None
 
 
-def _spread(row: Point) -> str | None:
+def _spread(row: Row) -> str | None:
     workers = row["by_worker"]
     return f"{min(workers):,} to {max(workers):,}" if workers else None
 
 
-class Idle(Study):
+def _busiest(row: Row) -> str:
+    return f"{row['clients']:.0%}{'*' * row['bound']}"
+
+
+class Idle(Study[Step, Row, Options]):
     """How late connections that mostly wait are answered. A point is a step of the ramp, and has a
     row for each loop."""
 
@@ -58,7 +74,7 @@ class Idle(Study):
     columns = {
         "": (
             Column("connections", "connections", ",", 11),
-            Column("loop", lambda row: f"{row['request']} {row['loop']}", width=11),
+            Column[Row]("loop", lambda row: f"{row['request']} {row['loop']}", width=11),
             Column("a second", "per_second", ",.0f", 8),
             Column("p50 ms", "latency/p50", ",.2f", 7),
             Column("p90", "latency/p90", ",.2f"),
@@ -68,7 +84,7 @@ class Idle(Study):
             Column("max", "latency/max", ",.2f", 7),
             Column("late", _late, ".1f", 5),
             Column("CPU server", "server", ".0%", 10),
-            Column("clients", lambda row: f"{row['clients']:.0%}{'*' * row['bound']}", width=7),
+            Column("clients", _busiest, width=7),
             Column("KB each: rss", "memory_kb/rss", ".1f", 12),
             Column("pss", "memory_kb/pss", ".1f", 5),
             Column("kernel", "memory_kb/slab", ".1f", 6),
@@ -82,13 +98,13 @@ class Idle(Study):
         **{name: f"latency/{name}" for name in Histogram().summary()},
     }
 
-    def __init__(self, given: argparse.Namespace, descriptors: int) -> None:
-        super().__init__(given, given)
+    def __init__(self, given: argparse.Namespace, chosen: Options, descriptors: int) -> None:
+        super().__init__(given, chosen)
         self._descriptors = descriptors
-        self._target = "Redis" if is_redis(given.url) else "Flatlands"
+        self._target = "Redis" if is_redis(chosen.url) else "Flatlands"
         self.title = f"{self._target}: latency against connections"
         self.note = (
-            f"<p class=note>Open loop: {given.rate:,.0f} requests a second in all, whatever the "
+            f"<p class=note>Open loop: {chosen.rate:,.0f} requests a second in all, whatever the "
             "number of connections; a latency counts from when its request was due. Closed loop: "
             "each connection has one request open, and sends the next one when the answer is "
             "there. Outlined: in an open loop the clients were too slow to be believed; in a "
@@ -96,12 +112,17 @@ class Idle(Study):
             "theirs.</p>"
         )
 
-    def facts(self) -> dict[str, Any]:
-        names = "seconds", "rate", "workers", "processes"
-        told = {name: getattr(self.chosen, name) for name in names}
-        return {"target": self._target, **told, "levels": LEVELS}
+    def facts(self) -> dict[str, object]:
+        return {
+            "target": self._target,
+            "seconds": self.chosen.seconds,
+            "rate": self.chosen.rate,
+            "workers": self.chosen.workers,
+            "processes": self.chosen.processes,
+            "levels": LEVELS,
+        }
 
-    def jobs(self) -> Iterator[tuple[str, Measure]]:
+    def jobs(self) -> Iterator[tuple[str, Measure[Step]]]:
         """Yield the only job, which measures all steps."""
         yield NAME, partial(ramp, self.chosen, self._descriptors, self._say)
 
@@ -111,30 +132,31 @@ class Idle(Study):
         else:
             print(f"  {sentence}", file=sys.stderr, flush=True)
 
-    def rows(self, point: Point) -> list[Point]:
+    def rows(self, point: Step) -> list[Row]:
         return [{**point, **loop} for loop in point["loops"]]
 
-    def name(self, row: Point) -> str:
+    def name(self, row: Row) -> str:
         return f"{row['connections']:,} connections, {row['request']}, {row['loop']} loop"
 
-    def faults(self, row: Point) -> Iterator[tuple[str, str]]:
+    def faults(self, row: Row) -> Iterator[tuple[str, str]]:
         for why, number in row["lost"].items():
             yield "failed", f"{number:,} connections were lost: {why}"
         if row["unanswered"]:
             yield "failed", f"{row['unanswered']:,} requests without an answer"
-        yield from super().faults(row)
+        for why in row["invalid"]:
+            yield "not valid", why
 
-    def known(self, row: Point) -> Mapping[str, float | None] | None:
+    def known(self, row: Row) -> Mapping[str, float | None] | None:
         return super().known(row) if row["loop"] == "open" and not row["invalid"] else None
 
-    def end(self, run: dict[str, Any], code: int) -> int:
+    def end(self, code: int) -> int:
         if code == 0:
-            most = run["points"][-1]["connections"]
+            most = self.points[-1]["connections"]
             print(f"all right: every request was answered, at up to {most:,} connections")
         return code
 
-    def draw(self, run: dict[str, Any]) -> dict[str, Any]:
-        return draw(run)
+    def draw(self) -> Mapping[str, Figure]:
+        return draw({"target": self._target, "levels": LEVELS, "points": self.points})
 
 
 def main(
@@ -142,17 +164,17 @@ def main(
 ) -> int:
     """Measure what the command line asks for; return the exit code."""
     try:
-        _complete(given, parser)
+        chosen = _chosen(given, parser)
     except ValueError as error:
         parser.error(str(error))
     descriptors = raise_descriptor_limit()
-    if lacking := check_room(given, descriptors):
+    if lacking := check_room(chosen, descriptors):
         parser.error(lacking)
-    return Idle(given, descriptors).run(arguments)
+    return Idle(given, chosen, descriptors).run(arguments)
 
 
-def _complete(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """Add to the options what a ramp needs. Raises ValueError with a sentence for the user."""
+def _chosen(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Options:
+    """Return the options of a ramp. Raises ValueError with a sentence for the user."""
     for name in NOT_HERE:
         if getattr(given, name) != parser.get_default(name):
             option = {"returns": "no-return"}.get(name, name).replace("_", "-")
@@ -166,12 +188,25 @@ def _complete(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Non
             "--url names a running server: --broker, --workers and --squares are for one that is "
             "started"
         )
-    given.counts = given.ramp or [given.bots]
-    fewest = processes_for(max(given.counts), raise_descriptor_limit())
-    given.processes = given.processes or max(fewest, (os.cpu_count() or 1) // 2)
-    given.rate = RATE if given.rate is None else given.rate
-    if not given.rate:
+    counts = given.ramp or [given.bots]
+    fewest = processes_for(max(counts), raise_descriptor_limit())
+    processes = given.processes or max(fewest, (os.cpu_count() or 1) // 2)
+    rate = RATE if given.rate is None else given.rate
+    if not rate:
         raise ValueError(f"--rate 0 asks for nothing: give --scenario {NAME} requests a second")
     if given.url and given.pin and not is_redis(given.url):
         raise ValueError("--url names a running server: --pin is for one that is started")
-    pinned(given.pin, given.workers, given.processes)
+    pinned(given.pin, given.workers, processes)
+    return Options(
+        counts,
+        given.seconds,
+        rate,
+        given.late,
+        workers=given.workers,
+        processes=processes,
+        url=given.url,
+        insecure=given.insecure,
+        broker=given.broker,
+        squares=given.squares,
+        pin=given.pin,
+    )

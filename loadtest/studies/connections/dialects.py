@@ -2,7 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Literal, Protocol, TypedDict
 from urllib.parse import unquote, urlsplit
 
 import msgpack
@@ -52,9 +52,6 @@ class Talk:
 class Dialect(Protocol):
     """What a connection sends, and how it reads the answers. Times are whole numbers above 0."""
 
-    #: The names of its requests.
-    requests: tuple[str, ...]
-
     def begin(self, talk: Talk) -> bytes:
         """Return what a new connection sends first."""
 
@@ -73,6 +70,7 @@ class Game:
     """A player of Flatlands that stands still. `host`, `path` and `login` are those of its
     WebSocket, and its screen is `screen` tiles wide and high."""
 
+    #: The names of its requests.
     requests: tuple[str, ...] = ("ping",)
 
     def __init__(self, host: str, path: str, login: str = "", screen: int = SCREEN) -> None:
@@ -98,8 +96,8 @@ class Game:
             data, talk.rest = talk.rest + data, b""
         reply = b""
         if not talk.opened:
-            head, end, data = data.partition(b"\r\n\r\n")
-            if not end:
+            head, separator, data = data.partition(b"\r\n\r\n")
+            if not separator:
                 talk.rest = head
                 return [], b""
             if not head.startswith(b"HTTP/1.1 101"):
@@ -142,6 +140,7 @@ class Game:
 class Redis:
     """A client of a Redis. Its URL may have a user, a password and a database."""
 
+    #: The names of its requests.
     requests: tuple[str, ...] = ("PING", "GET")
     _REQUESTS = {
         "PING": (b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n"),
@@ -206,7 +205,23 @@ def _command(words: list[str]) -> bytes:
     )
 
 
-def dialect(config: dict[str, Any]) -> Dialect:
+class GameConfig(TypedDict):
+    """The part of a configuration that is for a Game."""
+
+    kind: Literal["game"]
+    host: str
+    path: str
+    login: str
+
+
+class RedisConfig(TypedDict):
+    """The part of a configuration that is for a Redis."""
+
+    kind: Literal["redis"]
+    url: str
+
+
+def dialect(config: GameConfig | RedisConfig) -> Dialect:
     """Return the dialect of a configuration, see client.py."""
     if config["kind"] == "game":
         return Game(config["host"], config["path"], config["login"])

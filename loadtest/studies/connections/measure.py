@@ -1,19 +1,18 @@
 """One ramp: more and more connections to one server, and the loops at each step.
 
 The connections of a step stay for the next one. It starts the server, or is told which one to use,
-and starts the processes of the clients. It never prints. `options` are those of bots.py, see
-command.py.
+and starts the processes of the clients. It never prints.
 """
 
 import json
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TypedDict
 
 import psutil
 import redis
@@ -26,6 +25,7 @@ from flatlands.loadtest.kit.options import bare
 from flatlands.loadtest.kit.processes import Program, Trouble, children, cost
 from flatlands.loadtest.studies.children import Children
 from flatlands.loadtest.studies.connections import memory
+from flatlands.loadtest.studies.connections.client import Report
 from flatlands.loadtest.studies.connections.dialects import KEY, VALUE, Game, Redis
 from flatlands.loadtest.studies.connections.room import ports, sources, why_not
 from flatlands.loadtest.swarm import target as targets
@@ -66,6 +66,53 @@ LEVELS = (*range(100), *(99 + n / 10 for n in range(1, 10)), *(n / 100 for n in 
 Say = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class Options:
+    """The options of bots.py for a ramp: `counts` are the connections of its steps, `rate` is in
+    requests a second of all together, and `late` that of figures()."""
+
+    counts: Sequence[int]
+    seconds: float
+    rate: float
+    late: float
+    workers: int = 1
+    processes: int = 1
+    url: str | None = None
+    insecure: bool = False
+    broker: str = ""
+    squares: int | None = None
+    pin: bool | None = None
+
+
+class Loop(TypedDict):
+    """The figures of a loop, see figures()."""
+
+    loop: str
+    request: str
+    answered: int
+    per_second: float
+    latency: dict[str, float]
+    percentiles: list[float]
+    late_ms: float
+    server: float | None
+    clients: float
+    bound: bool
+    unanswered: int
+    lost: dict[str, int]
+    invalid: list[str]
+
+
+class Step(TypedDict):
+    """A step of the ramp. `memory_kb` is for each connection, see memory.each; `by_worker` are the
+    connections of each worker."""
+
+    connections: int
+    joined_s: float
+    memory_kb: dict[str, float] | None
+    by_worker: list[int]
+    loops: list[Loop]
+
+
 @dataclass
 class Ground:
     """What is measured. `config` is for the clients, and `requests` are those of its dialect.
@@ -75,7 +122,7 @@ class Ground:
     """
 
     name: str
-    config: dict[str, Any]
+    config: Mapping[str, object]
     requests: Sequence[str]
     address: tuple[str, int]
     program: Program | None
@@ -119,13 +166,13 @@ def is_redis(url: str | None) -> bool:
     return (url or "").startswith(("redis://", "rediss://"))
 
 
-def check_room(options: Any, descriptors: int) -> str:
+def check_room(options: Options, descriptors: int) -> str:
     """Return a sentence that says what is lacking before anything is started, or an empty text."""
     workers = None if options.url else options.workers
     return why_not(max(options.counts), options.processes, workers, descriptors, None)
 
 
-def ramp(options: Any, descriptors: int, say: Say) -> Iterator[dict[str, Any]]:
+def ramp(options: Options, descriptors: int, say: Say) -> Iterator[Step]:
     """Measure one step after the other, and yield the figures of each.
 
     Raises Trouble and Interrupted. By then, or at the end, everything that was started has ended.
@@ -160,7 +207,7 @@ def ramp(options: Any, descriptors: int, say: Say) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _game(options: Any, _: int) -> Iterator[Ground]:
+def _game(options: Options, _: int) -> Iterator[Ground]:
     with ExitStack() as stack:
         cpus: Sequence[int] = ()
         if options.url:
@@ -183,9 +230,9 @@ def ground_of(target: Target, name: str, cpus: Sequence[int]) -> Ground:
 
 
 @contextmanager
-def _redis(options: Any, descriptors: int) -> Iterator[Ground]:
+def _redis(options: Options, descriptors: int) -> Iterator[Ground]:
     with ExitStack() as stack:
-        url, program = options.url, None
+        url, program = options.url or "", None
         cpus: Sequence[int] = ()
         if url == "redis://":
             # Redis keeps 32 descriptors for itself.
@@ -207,7 +254,7 @@ def _redis(options: Any, descriptors: int) -> Iterator[Ground]:
         tls = brokers.certificates().get("BROKER_TLS", "verified")
         tls = {"verified": "checked", "unverified": "unchecked"}.get(tls, tls)
         yield Ground(
-            "Redis" if program else bare(options.url),
+            "Redis" if program else bare(url),
             {
                 **{"kind": "redis", "url": url, "name": place["host"]},
                 "tls": tls if url.startswith("rediss://") else "",
@@ -220,7 +267,7 @@ def _redis(options: Any, descriptors: int) -> Iterator[Ground]:
         )
 
 
-def _forget(client: Any) -> None:
+def _forget(client: redis.Redis) -> None:
     # If the server has ended, nothing is left to delete; otherwise the key expires after a day.
     with suppress(redis.RedisError):
         client.delete(KEY)
@@ -288,7 +335,7 @@ class Clients:
 
     def loop(
         self, loop: str, request: str, rate: float, warm_up: float, seconds: float, late: float
-    ) -> tuple[dict[str, Any], dict[str, float]]:
+    ) -> tuple[Loop, dict[str, float]]:
         """Do one loop, "open" or "closed", after `warm_up` seconds in which nothing is measured;
         return its figures, and by how much a second each number in `used` of the ground grew.
 
@@ -325,8 +372,8 @@ class Clients:
 
 
 def _steps(
-    options: Any, ground: Ground, clients: Clients, counts: Sequence[int], say: Say
-) -> Iterator[dict[str, Any]]:
+    options: Options, ground: Ground, clients: Clients, counts: Sequence[int], say: Say
+) -> Iterator[Step]:
     """Measure and yield each step. Raises Trouble if all connections are lost."""
     before, descriptors = ground.memory(), ground.descriptors()
     for count in counts:
@@ -335,7 +382,7 @@ def _steps(
         took = time.monotonic() - began
         signals.sleep(SETTLE)
         now = zip(ground.descriptors(), descriptors, strict=True)
-        point = {
+        point: Step = {
             "connections": count,
             "joined_s": round(took, 2),
             "memory_kb": memory.each(ground.memory(), before, count),
@@ -357,11 +404,11 @@ def _steps(
 def figures(
     loop: str,
     request: str,
-    reports: Sequence[dict[str, Any]],
+    reports: Sequence[Report],
     seconds: float,
     server: float | None,
     late: float,
-) -> dict[str, Any]:
+) -> Loop:
     """Return the figures of a loop, from the reports of all processes (see client.py).
 
     Latencies are in ms; `server` and `clients` are shares of a core, `clients` those of the

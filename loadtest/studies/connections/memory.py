@@ -7,7 +7,7 @@ clients run there too.
 import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import psutil
@@ -42,7 +42,7 @@ def of_kernel() -> dict[str, float]:
 
 
 def each(
-    now: dict[str, float], before: dict[str, float], connections: int
+    now: Mapping[str, float], before: Mapping[str, float], connections: int
 ) -> dict[str, float] | None:
     """Return the KB of each connection; None if there are fewer than ENOUGH.
 

@@ -6,13 +6,22 @@
 import gzip
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flatlands.loadtest.kit import charts
 from flatlands.loadtest.kit.charts import Figure, Line, line_chart
+from flatlands.loadtest.studies.connections.measure import Loop, Step
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis
+
+#: A row for each percentile, and a column for each step.
+Grid = NDArray[np.float64]
 
 #: The percentiles that are drawn as lines, and their colours.
 LINES = {50: "#8fb8cf", 90: "#4f93b8", 99: "#1d70a2", 99.9: "#7d5ba6", 99.99: "#c8442f"}
@@ -29,16 +38,24 @@ FASTEST_MS = 0.02
 SLOWEST_MS = 5000
 
 
-def loops_of(run: dict[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+class Run(TypedDict):
+    """What is drawn of a run: its `levels` are those of the percentiles of each loop."""
+
+    target: str
+    levels: Sequence[float]
+    points: Sequence[Step]
+
+
+def loops_of(run: Run) -> dict[tuple[str, str], list[Loop]]:
     """Return the loops of each request and kind, one for each step."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, str], list[Loop]] = {}
     for point in run["points"]:
         for loop in point["loops"]:
             found.setdefault((loop["request"], loop["loop"]), []).append(loop)
     return found
 
 
-def grid_of(loops: list[dict[str, Any]]) -> np.ndarray:
+def grid_of(loops: Sequence[Loop]) -> Grid:
     """Return the ms of loops: a row for each percentile, and a column for each step."""
     return np.array([loop["percentiles"] for loop in loops], dtype=float).T
 
@@ -51,13 +68,13 @@ def nines(level: float) -> float:
     return 3 + float(np.log10(10 / (100 - level)))
 
 
-def draw(run: dict[str, Any]) -> dict[str, Figure]:
+def draw(run: Run) -> dict[str, Figure]:
     """Return the charts of a run: name of the file -> figure. One step alone has none."""
     counts, target = [point["connections"] for point in run["points"]], run["target"]
     if len(counts) < 2:
         return {}
     begin, rates, found = f"connections-{target.lower()}", [], {}
-    scale = {"ticks": counts[:: max(len(counts) // 8, 1)], "doubling": True}
+    ticks = counts[:: max(len(counts) // 8, 1)]
     every = sorted(loops_of(run).items())
     colours = dict(zip((request for (request, _), _ in every[::2]), COLOURS, strict=False))
     for (request, kind), loops in every:
@@ -71,18 +88,19 @@ def draw(run: dict[str, Any]) -> dict[str, Figure]:
             for level, colour in LINES.items()
         ]
         about = f"{title}: latency", "connections", "ms"
-        found[name] = line_chart(lines, *about, **scale, tenfold=True)
+        found[name] = line_chart(lines, *about, ticks, doubling=True, tenfold=True)
         if kind == "closed":
             per_second = [loop["per_second"] for loop in loops]
             rates.append(Line(request, colours[request], counts, per_second, hollow=hollow))
     about = f"{target}, closed loop: answers against connections", "connections", "answers a second"
-    return {**found, f"{begin}-rate": line_chart(rates, *about, **scale)}
+    return {**found, f"{begin}-rate": line_chart(rates, *about, ticks, doubling=True)}
 
 
-def _surface(counts: list[int], levels: list[float], grid: np.ndarray, title: str) -> Figure:
+def _surface(counts: Sequence[int], levels: Sequence[float], grid: Grid, title: str) -> Figure:
     from matplotlib import colormaps, rc_context
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
+    from mpl_toolkits.mplot3d import Axes3D
 
     # Its points are equally far apart, as those of a ramp nearly are on a logarithmic axis.
     across, along = np.meshgrid(np.arange(len(counts)), [nines(level) for level in levels])
@@ -94,11 +112,18 @@ def _surface(counts: list[int], levels: list[float], grid: np.ndarray, title: st
     with rc_context(charts.STYLE):
         figure = Figure(figsize=(charts.SIZE[0], 5.6))
         figure.suptitle(title, x=0.012, ha="left", fontsize=12.5, fontweight="bold")
-        axes: Any = figure.add_axes((-0.02, 0.0, 1.0, 0.97), projection="3d")
+        axes = figure.add_axes((-0.02, 0.0, 1.0, 0.97), projection="3d")
+        assert isinstance(axes, Axes3D)
         axes.plot_surface(
-            *(across, along, heights),
-            **{"facecolors": colours, "rcount": len(levels), "ccount": len(counts)},
-            **{"linewidth": 0.25, "edgecolor": "#ffffff66", "shade": False},
+            across,
+            along,
+            heights,
+            facecolors=colours,
+            rcount=len(levels),
+            ccount=len(counts),
+            linewidth=0.25,
+            edgecolor="#ffffff66",
+            shade=False,
         )
         shown = range(0, len(counts), max(len(counts) // 8, 1))
         _marks(axes.xaxis, {float(n): charts.short(counts[n]) for n in shown})
@@ -114,7 +139,7 @@ def _surface(counts: list[int], levels: list[float], grid: np.ndarray, title: st
         return figure
 
 
-def _marks(axis: Any, marks: dict[float, str]) -> None:
+def _marks(axis: "Axis", marks: dict[float, str]) -> None:
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     axis.set_major_locator(FixedLocator(list(marks)))
@@ -130,7 +155,7 @@ def main(arguments: list[str]) -> int:
     path, folder = map(Path, arguments)
     read = gzip.open if path.suffix == ".gz" else open
     with read(path, "rt") as file:
-        run = json.load(file)
+        run: Run = json.load(file)
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in draw(run).items():
         charts.save(figure, folder, name)

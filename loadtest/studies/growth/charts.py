@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from flatlands.loadtest.kit.charts import Figure, Line, line_chart
 from flatlands.loadtest.studies.growth import sizes
 from flatlands.loadtest.studies.growth.laws import FULL, NOISE
+from flatlands.loadtest.studies.growth.points import Law, Point
+from flatlands.loadtest.studies.study import number
 
 #: Bytes become KB.
 KB = 1 / 1024
@@ -18,12 +19,12 @@ PURPLE = "#7d5ba6"
 GREY = "#85857f"
 
 
-def draw(run: Mapping[str, Any]) -> dict[str, Figure]:
+def draw(points: Sequence[Point], laws: Mapping[str, Law]) -> dict[str, Figure]:
     """Return the charts of a run: name of the file -> figure.
 
     Points that are not valid, or use a whole core, are drawn as outlines: the laws omit them.
     """
-    curve = partial(_curve, run)
+    curve = partial(_curve, points, laws)
     workers = [
         curve(of, colour, f"CPU of a delivery on n workers, {of}", "workers", "us", scenario=of)
         for of, colour in zip(sizes.SCENARIOS, (BLUE, RED), strict=False)
@@ -38,66 +39,83 @@ def draw(run: Mapping[str, Any]) -> dict[str, Figure]:
         curve("CPU, %", BLUE, "CPU of a crowd of n, below a whole core", "crowd", "cpu", 100),
         curve("KB/s to each", RED, "bytes to each of a crowd of n", "crowd", "bytes_each", KB),
     ]
-    alone = [p["us"] for p in run["points"] if (p["series"], p["size"]) == ("workers", 1)]
+    alone = [p["us"] for p in points if p["series"] == "workers" and p["size"] == 1]
     times = {1: 1.0, **sizes.TARGETS_WORKERS}
     aims = [[us * n for n in times.values()] for us in alone[:1] if us]
     heartbeats, bytes_each = (
         sizes.TARGET_NODES[1000] * 100,
         sizes.TARGET_CROWD_BYTES_A_SECOND / 1024,
     )
-    drawn = {
+    drawn: dict[str, tuple[Sequence[Line | None], Sequence[Line], Sequence[int], str, str, str]] = {
         "growth-workers": (
-            *(workers, [_target("target", list(times), ys) for ys in aims], sizes.WORKERS),
-            *(f"{sizes.BOTS} players on n workers", "workers", "us of CPU for each delivery"),
+            workers,
+            [_target("target", list(times), ys) for ys in aims],
+            sizes.WORKERS,
+            f"{sizes.BOTS} players on n workers",
+            "workers",
+            "us of CPU for each delivery",
         ),
         "growth-nodes": (
-            *(nodes, [_level("target: heartbeats", sizes.NODES, heartbeats)], sizes.NODES),
-            *(f"A node of {sizes.PLAYERS} players among n nodes", "nodes", "CPU, % of a core"),
+            nodes,
+            [_level("target: heartbeats", sizes.NODES, heartbeats)],
+            sizes.NODES,
+            f"A node of {sizes.PLAYERS} players among n nodes",
+            "nodes",
+            "CPU, % of a core",
         ),
         "growth-crowd": (
-            *(crowd, [_level("target: KB/s", sizes.CROWDS, bytes_each)], sizes.CROWDS),
-            *("A crowd of n in one square", "players", "CPU in % of a core; KB/s to each"),
+            crowd,
+            [_level("target: KB/s", sizes.CROWDS, bytes_each)],
+            sizes.CROWDS,
+            "A crowd of n in one square",
+            "players",
+            "CPU in % of a core; KB/s to each",
         ),
     }
     figures = {}
-    for name, (curves, targets, ticks, *about) in drawn.items():
+    for name, (curves, targets, ticks, title, x, y) in drawn.items():
         if found := [line for line in curves if line is not None]:
             lines = [*found, *targets]
-            figures[name] = line_chart(lines, *about, ticks, doubling=True, tenfold=True)
+            figures[name] = line_chart(lines, title, x, y, ticks, doubling=True, tenfold=True)
     return figures
 
 
 def _curve(
-    run: Mapping[str, Any],
+    points: Sequence[Point],
+    laws: Mapping[str, Law],
     label: str,
     colour: str,
     law: str,
     series: str,
     figure: str,
     times: float = 1,
-    **where: Any,
+    scenario: str = "",
 ) -> Line | None:
     """Return the curve of a figure of a series, with the exponent of its law; None if there is no
     point."""
     found = [
-        point
-        for point in run["points"]
+        (point, value)
+        for point in points
         if point["series"] == series
-        and (point[figure] or 0) > (NOISE if figure == "heartbeats" else 0)
-        and all(point[name] == value for name, value in where.items())
+        and (value := number(point, figure) or 0) > (NOISE if figure == "heartbeats" else 0)
+        and scenario in ("", point.get("scenario"))
     ]
     if not found:
         return None
-    power = run["laws"].get(law, {"exponent": None})["exponent"]
+    power = laws[law]["exponent"] if law in laws else None
     return Line(
         label if power is None else f"{label}: n^{power:.2f}",
         colour,
-        [point["size"] for point in found],
-        [point[figure] * times for point in found],
+        [point["size"] for point, _ in found],
+        [value * times for _, value in found],
         marker="s" if series == "real" else "o",
         hollow=[
-            bool(p["faults"] or p["invalid"] or (series == "crowd" and p["cpu"] >= FULL))
-            for p in found
+            bool(
+                point["faults"]
+                or point["invalid"]
+                or (point["series"] == "crowd" and (point["cpu"] or 0) >= FULL)
+            )
+            for point, _ in found
         ],
     )
 

@@ -3,10 +3,10 @@
 import math
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from flatlands.loadtest.studies.growth import sizes
-from flatlands.loadtest.studies.study import Point
+from flatlands.loadtest.studies.growth.points import Law, Point
+from flatlands.loadtest.studies.study import number
 
 #: The share of a core by which two measurements of one process differ anyway.
 NOISE = 0.005
@@ -28,21 +28,21 @@ def exponent(points: Sequence[tuple[float, float]]) -> float | None:
     return statistics.linear_regression(*zip(*logs, strict=True)).slope
 
 
-def laws(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
-    """Return name of a law -> its "points", as (x, y), and their "exponent".
+def laws(points: Sequence[Point]) -> dict[str, Law]:
+    """Return name of a law -> the law.
 
-    `size` of a point is its place on the x axis. Points that are not valid are left out, and so are
+    Points that are not valid are left out, and so are
     crowds that have a whole core, and heartbeats whose cost is no more than noise.
     """
     good = [point for point in points if not point["invalid"] and not point["faults"]]
 
-    def of(series: str, figure: str, **where: Any) -> list[tuple[float, float]]:
+    def of(series: str, figure: str, scenario: str = "") -> list[tuple[float, float]]:
         return [
-            (point["size"], point[figure])
+            (point["size"], value)
             for point in good
             if point["series"] == series
-            and point.get(figure) is not None
-            and all(point[name] == value for name, value in where.items())
+            and (value := number(point, figure)) is not None
+            and scenario in ("", point.get("scenario"))
         ]
 
     found = {

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
 from flatlands.loadtest.kit.machine import shared_out
 from flatlands.loadtest.kit.processes import START_SECONDS, Trouble, cost
@@ -17,7 +17,8 @@ from flatlands.loadtest.studies.children import Children
 from flatlands.loadtest.studies.connections.measure import Clients, Ground, ground_of
 from flatlands.loadtest.studies.growth import sizes
 from flatlands.loadtest.studies.growth.laws import FULL
-from flatlands.loadtest.studies.study import Point
+from flatlands.loadtest.studies.growth.messages import Config, Counts, Near
+from flatlands.loadtest.studies.growth.points import Nodes, Real, Walked
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.target import Target
 
@@ -71,12 +72,12 @@ class Players:
         self._number = number
         self._clients.join(number)
 
-    def walk(self) -> dict[str, Any]:
+    def walk(self) -> Walked:
         """Make all players walk for some seconds; return what was measured.
 
-        "cpu" is the share of a core that each process of the server used, on average, "received"
-        the messages a second that each received, "p99" the ms until a ping was answered, and
-        "invalid" why the figures are not to be believed.
+        `cpu` is the share of a core that each process of the server used, on average, `received`
+        the messages a second that each received, `p99` the ms until a ping was answered, and
+        `invalid` why the figures are not to be believed.
         """
         rate = self._number * sizes.MOVES_A_SECOND
         found, grown = self._clients.loop(
@@ -90,7 +91,12 @@ class Players:
         if found["unanswered"]:
             invalid.append(f"{found['unanswered']} pings were not answered")
         number = len(self._ground.workers())
-        return {**{name: n / number for name, n in grown.items()}, "p99": p99, "invalid": invalid}
+        return {
+            "cpu": grown["cpu"] / number,
+            "received": grown["received"] / number,
+            "p99": p99,
+            "invalid": invalid,
+        }
 
 
 def _spread(nodes: int) -> int:
@@ -98,7 +104,7 @@ def _spread(nodes: int) -> int:
     return math.ceil(nodes * sizes.PLAYERS / sizes.PLAYERS_A_SQUARE)
 
 
-def nodes(note: Callable[[str], None]) -> Iterator[Point]:
+def nodes(note: Callable[[str], None]) -> Iterator[Nodes]:
     """Yield a point for each number of nodes, of which one is real. Raises Trouble and Interrupted.
 
     `cpu` is the share of a core that the real node uses. `heartbeats` is how much more it uses when
@@ -110,7 +116,7 @@ def nodes(note: Callable[[str], None]) -> Iterator[Point]:
         yield _one_of(number, note)
 
 
-def _one_of(number: int, note: Callable[[str], None]) -> Point:
+def _one_of(number: int, note: Callable[[str], None]) -> Nodes:
     server_cpus, other_cpus = shared_out()
     with Children() as family:
         note(f"one node of {number:,}: starting")
@@ -126,10 +132,10 @@ def _among(
     cpus: Sequence[int],
     url: str,
     note: Callable[[str], None],
-) -> Point:
+) -> Nodes:
     others = None
     if number > 1:
-        config = {
+        config: Config = {
             "broker": url,
             "nodes": number - 1,
             "players": sizes.PLAYERS,
@@ -144,7 +150,7 @@ def _among(
     family.sleep(IN_STEP_SECONDS)
     note(f"one node of {number:,}: alone")
     found = players.walk()
-    point = {
+    point: Nodes = {
         "series": "nodes",
         "size": number,
         "heartbeats": None,
@@ -153,11 +159,15 @@ def _among(
         "beats": 0.0,
         "beats_bytes": 0.0,
         "faults": [],
-        **found,
+        "cpu": found["cpu"],
+        "received": found["received"],
+        "p99": found["p99"],
+        "invalid": found["invalid"],
     }
     if others is None:
         return point
     others.send({"begin": True})
+    near: Near
     [near] = family.answers([others], ANSWER)
     family.sleep(KNOWN_SECONDS)
     note(f"one node of {number:,}: among others who stand")
@@ -166,16 +176,22 @@ def _among(
     family.sleep(IN_STEP_SECONDS)
     note(f"one node of {number:,}: among others who walk")
     others.send({"count": True})
+    before: Counts
     [before] = family.answers([others], ANSWER)
     began = time.monotonic()
     walking = players.walk()
     others.send({"count": True})
+    after: Counts
     [after] = family.answers([others], ANSWER)
     seconds = time.monotonic() - began
-    grown = {name: (after[name] - before[name]) / seconds for name in before}
+
+    def grown(name: Literal["cpu", "heartbeats", "heartbeat_bytes"]) -> float:
+        """Return by how much a count of the other nodes grew in a second."""
+        return (after[name] - before[name]) / seconds
+
     invalid = [*found["invalid"], *standing["invalid"], *walking["invalid"]]
-    if grown["cpu"] > BUSY_SHARE:
-        invalid.append(f"the process of the other nodes used {grown['cpu']:.0%} of a core")
+    if grown("cpu") > BUSY_SHARE:
+        invalid.append(f"the process of the other nodes used {grown('cpu'):.0%} of a core")
     if after["late_ms"] > LATE_MS:
         invalid.append(
             f"one player of the other nodes in a hundred was {after['late_ms']:.0f} ms late"
@@ -189,14 +205,14 @@ def _among(
         "heartbeats": heartbeats,
         "rest": walking["cpu"] - heartbeats,
         "near": near["near"],
-        "beats": grown["heartbeats"],
-        "beats_bytes": grown["heartbeat_bytes"],
-        "others_cpu": grown["cpu"],
+        "beats": grown("heartbeats"),
+        "beats_bytes": grown("heartbeat_bytes"),
+        "others_cpu": grown("cpu"),
         "invalid": invalid,
     }
 
 
-def real(note: Callable[[str], None]) -> Iterator[Point]:
+def real(note: Callable[[str], None]) -> Iterator[Real]:
     """Yield a point for each number of nodes that are all real. Raises Trouble and Interrupted.
 
     `cpu`, `received` and `p99` are like those of `nodes`, means over all nodes; `made_cpu` and

@@ -23,7 +23,6 @@ import random
 import sys
 import time
 from collections import Counter
-from typing import Any
 
 from flatlands import compiled
 
@@ -37,6 +36,7 @@ from flatlands.brokers.base import Broker, BrokerClosed, Message
 from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.studies import parent
+from flatlands.loadtest.studies.growth.messages import Config, Counts, Near
 from flatlands.loadtest.studies.parent import Parent
 from flatlands.server.game.games import DEFAULT, Maker
 from flatlands.server.messages import peer_protocol
@@ -48,7 +48,7 @@ from flatlands.server.runtime.loop import Loop
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import pace
 from flatlands.server.squares.outbox import Outbox
-from flatlands.server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, NodeLoad, Peers
+from flatlands.server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, NodeLoad, Peer, Peers
 from flatlands.world.events import Player
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
@@ -102,7 +102,7 @@ class Other:
         self._outbox = Outbox(bus, all.grid.span, Flushes(all.loop), {})
         self._peers = Peers(bus)
         self._peers.set_load(NodeLoad(MEMORY, all.players, len(all.asked)))
-        self._peers.count = lambda: all.nodes + 1
+        self._peers.peers = all.known
         self._peers.state = ALIVE
         self._id, self._published = id, dict[Square, int]()
         begin = random.randrange(all.squares)
@@ -204,6 +204,8 @@ class Others:
         self.channels = Channels(DEFAULT_WORLD, SEED, self.grid.side, plays)
         self.asked: set[Square] = set()
         self.nodes, self._moves = nodes, moves
+        #: What each node knows of the others: how many they are says how often it sends heartbeats.
+        self.known = dict.fromkeys(range(nodes), Peer(0, self.loop.now()))
         self._others: list[Other] = []
         #: Square -> the nodes that have players there, and all these players.
         self._there: dict[Square, list[Other]] = {}
@@ -222,7 +224,7 @@ class Others:
         broker.subscribe(self.channels.nodes, *self._by_channel)
         gevent.sleep(SUBSCRIBED)
 
-    def begin(self) -> dict[str, Any]:
+    def begin(self) -> Near:
         """Start the nodes: their heartbeats begin within a second, and their players stand."""
         self._others = [Other(self) for _ in range(self.nodes)]
         far = [name for name, square in self._by_channel.items() if square not in self.asked]
@@ -245,7 +247,7 @@ class Others:
         for walker in self._walkers:
             self._turns.put(walker, now + random.randrange(self._every))
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self) -> Counts:
         """Return what was published since the start, as it came back from the broker.
 
         "messages" and "bytes" count all messages, "heartbeats" and "heartbeat_bytes" those of the
@@ -256,9 +258,11 @@ class Others:
         histogram.add(np.array(self._late, dtype=np.int64) * 1000)
         self._late = []
         broker = self.broker.counters
-        names = "messages", "bytes", "heartbeats", "heartbeat_bytes"
         return {
-            **{name: self._counted[name] for name in names},
+            "messages": self._counted["messages"],
+            "bytes": self._counted["bytes"],
+            "heartbeats": self._counted["heartbeats"],
+            "heartbeat_bytes": self._counted["heartbeat_bytes"],
             "late_ms": histogram.percentile(99),
             "cpu": time.process_time(),
             "lost": broker.dropped + broker.errors + self._counted["resets"],
@@ -315,10 +319,15 @@ class Others:
                 other.tell(square)
 
 
-def work(config: dict[str, Any], parent: Parent) -> None:
+def work(config: Config, parent: Parent) -> None:
     """Obey the parent's orders, for ever."""
-    broker = open_broker(config.pop("broker"))
-    others = Others(broker, **config)
+    others = Others(
+        open_broker(config["broker"]),
+        config["nodes"],
+        config["players"],
+        config["squares"],
+        config["moves"],
+    )
     parent.send({"ready": True})
     while True:
         order = parent.wait(gevent.sleep)

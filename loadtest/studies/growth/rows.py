@@ -1,8 +1,9 @@
 """The tables that are printed: one for each series, and the laws below."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from flatlands.loadtest.studies.growth import sizes
+from flatlands.loadtest.studies.growth.points import Crowd, Law, Machines, Nodes, Point, Workers
 from flatlands.loadtest.studies.study import Column
 
 #: Name of a series -> the sentence above its table.
@@ -18,7 +19,7 @@ SENTENCES = {
     f"{sizes.CROWD_MOVES_A_SECOND:g} moves a second each",
 }
 
-_P99 = Column("p99, ms", "p99", ".0f", 7)
+_P99 = Column[Point]("p99, ms", "p99", ".0f", 7)
 
 #: The columns of its table.
 COLUMNS = {
@@ -27,14 +28,14 @@ COLUMNS = {
         Column("workers", "size", ",", 7),
         Column("us a delivery", "us", ".2f", 13),
         Column("times", "times", ".2f", 6),
-        Column("target", lambda row: sizes.TARGETS_WORKERS.get(row["size"]), ".2f", 6),
+        Column[Workers]("target", lambda row: sizes.TARGETS_WORKERS.get(row["size"]), ".2f", 6),
         Column("CPU", "cpu", ".0%", 6),
         Column("broker", "broker", ".1%", 6),
         Column("p50", "p50", ".0f", 6),
         _P99,
     ),
     "machines": (
-        Column("", lambda row: "addresses" if row["addresses"] else "none", width=-9),
+        Column[Machines]("", lambda row: "addresses" if row["addresses"] else "none", width=-9),
         Column("squares heard", "heard", ".0f", 13),
         Column("at most", "most", ",", 7),
         Column("received/s", "received", ",.0f", 10),
@@ -46,10 +47,10 @@ COLUMNS = {
         Column("CPU", "cpu", ".1%", 8),
         Column("heartbeats", "heartbeats", ".1%", 10),
         Column("all else", "rest", ".1%", 8),
-        Column("target", lambda row: sizes.TARGET_NODES.get(row["size"]), ".0%", 6),
+        Column[Nodes]("target", lambda row: sizes.TARGET_NODES.get(row["size"]), ".0%", 6),
         Column("received/s", "received", ",.0f", 10),
         Column("heartbeats", "beats", ",.0f", 10),
-        Column("KB/s", lambda row: row["beats_bytes"] / 1024, ",.0f", 6),
+        Column[Nodes]("KB/s", lambda row: row["beats_bytes"] / 1024, ",.0f", 6),
         _P99,
     ),
     "real": (
@@ -67,13 +68,13 @@ COLUMNS = {
         _P99,
         Column("told/s", "told", ",.0f", 8),
         Column("replaced/s", "replaced", ",.0f", 10),
-        Column("KB/s to each", lambda row: row["bytes_each"] / 1024, ".1f", 12),
+        Column[Crowd]("KB/s to each", lambda row: row["bytes_each"] / 1024, ".1f", 12),
         Column("anew", "lagging", ",.0f", 6),
     ),
 }
 
 
-def told(found: dict[str, dict[str, Any]]) -> list[str]:
+def told(found: Mapping[str, Law]) -> list[str]:
     """Return the lines that say which laws were found."""
     lines = ["", f"{'grows with the power of n':45}{'exponent':>10}  points"]
     for name, law in found.items():

@@ -7,16 +7,17 @@ players in one square. It says with which power of its size the cost grows. docs
 what follows from the figures.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
+from flatlands.loadtest.kit.charts import Figure
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
 from flatlands.loadtest.studies.growth import charts, rows
 from flatlands.loadtest.studies.growth.laws import laws
 from flatlands.loadtest.studies.growth.nodes import nodes, real
+from flatlands.loadtest.studies.growth.points import Point
 from flatlands.loadtest.studies.growth.swarms import crowds, machines, workers
-from flatlands.loadtest.studies.study import Measure, Point, Study
+from flatlands.loadtest.studies.study import Measure, NoOptions, PlainStudy, judged
 
 #: Name of a series -> what yields its points.
 SERIES: dict[str, Callable[[Callable[[str], None]], Iterator[Point]]] = {
@@ -28,20 +29,21 @@ SERIES: dict[str, Callable[[Callable[[str], None]], Iterator[Point]]] = {
 }
 
 
-class Growth(Study):
+class Growth(PlainStudy[Point, NoOptions]):
     """How cost grows with players, nodes and squares."""
 
     program = "-m loadtest.studies growth"
     about = "Measure how cost grows with workers, nodes and crowds; takes ten minutes."
     title = "How cost grows"
+    options = NoOptions
     note = """<p class=note>Grey: targets. Outlined: not valid, or a whole core was used.</p>"""
     columns = rows.COLUMNS
     sentences = rows.SENTENCES
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {"series": list(SERIES)}
 
-    def jobs(self) -> Iterator[tuple[str, Measure]]:
+    def jobs(self) -> Iterator[tuple[str, Measure[Point]]]:
         """Yield all series to be measured."""
         # The largest crowd has more sockets than a process usually may.
         raise_descriptor_limit()
@@ -49,20 +51,25 @@ class Growth(Study):
             yield name, partial(points, self.note_progress)
 
     def kind(self, row: Point) -> str:
-        return str(row["series"])
+        return row["series"]
 
     def name(self, row: Point) -> str:
         return f"{row['series']}, {row['size']:,}"
 
-    def end(self, run: dict[str, Any], code: int) -> int:
-        """Find the laws, and print them."""
-        run["laws"] = laws(run["points"])
-        for text in rows.told(run["laws"]):
+    def faults(self, row: Point) -> Iterator[tuple[str, str]]:
+        return judged(row)
+
+    def end(self, code: int) -> int:
+        """Print the laws."""
+        for text in rows.told(laws(self.points)):
             print(text)
         return code
 
-    def draw(self, run: dict[str, Any]) -> dict[str, Any]:
-        return charts.draw(run)
+    def results(self) -> dict[str, object]:
+        return {"laws": laws(self.points)}
+
+    def draw(self) -> Mapping[str, Figure]:
+        return charts.draw(self.points, laws(self.points))
 
 
 main = Growth.main

@@ -9,18 +9,18 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import TypedDict
 
 from flatlands.loadtest.kit import brokers
 from flatlands.loadtest.studies.children import Children
 from flatlands.loadtest.studies.growth import sizes
-from flatlands.loadtest.studies.study import Point
+from flatlands.loadtest.studies.growth.points import Crowd, Machines, Workers
 from flatlands.loadtest.studies.swarm import measured
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.result import Options
 
 
-def workers(note: Callable[[str], None]) -> Iterator[Point]:
+def workers(note: Callable[[str], None]) -> Iterator[Workers]:
     """Yield a point for each number of workers, in each scenario. Raises Trouble and Interrupted.
 
     `us` is the CPU time of a delivery, `times` how many times one worker's that is; `cpu` and
@@ -43,7 +43,9 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
             )
             result = measured(options, name, note)
             found = result.figures
-            us = 1e6 / found["per CPU s"] if found["per CPU s"] else None
+            per_cpu_second = found["per CPU s"]
+            us = 1e6 / per_cpu_second if per_cpu_second else None
+            events = result.totals["events"] or 0.0
             alone = us if number == 1 else alone
             yield {
                 "series": "workers",
@@ -54,7 +56,7 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
                 "cpu": found["server"],
                 "broker": found["broker"],
                 "deliveries": found["deliveries/s"],
-                "bytes_event": result.totals["bytes"] / max(result.totals["events"], 1),
+                "bytes_event": (result.totals["bytes"] or 0.0) / max(events, 1),
                 "p50": found["p50"],
                 "p99": found["p99"],
                 "faults": result.faults,
@@ -67,7 +69,7 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
 MACHINE_ROOM = 1.8
 
 
-def machines(note: Callable[[str], None]) -> Iterator[Point]:
+def machines(note: Callable[[str], None]) -> Iterator[Machines]:
     """Yield a point for machines of one world without addresses, and one with: then players of one
     district go to one machine. Raises Trouble and Interrupted.
 
@@ -81,13 +83,13 @@ def machines(note: Callable[[str], None]) -> Iterator[Point]:
             note(f"{name}: starting")
             url, _ = family.broker(sizes.BROKER)
             seats = str(math.ceil(sizes.PLAYERS * MACHINE_ROOM))
-            servers = []
+            servers: list[targets.Target] = []
             for port in brokers.free_ports(sizes.MACHINES):
                 address = ("--address", f"http://127.0.0.1:{port}") if addresses else ()
                 options = "--store", url, "--max-players", seats, *address
                 secret = {"SECRET_KEY": "the same one on all machines"}
-                server = targets.started(url, 1, sizes.SQUARES, (), port, secret, options=options)
-                servers.append(stack.enter_context(server))
+                started = targets.started(url, 1, sizes.SQUARES, (), port, secret, options=options)
+                servers.append(stack.enter_context(started))
             lasts = str(sizes.MACHINES * sizes.SETTLED + sizes.SECONDS + 120)
             for server in servers:
                 at = f"ws://127.0.0.1:{server.address[1]}/ws"
@@ -97,7 +99,7 @@ def machines(note: Callable[[str], None]) -> Iterator[Point]:
             note(f"{name}: players join, and go where they belong")
             number = sizes.MACHINES * sizes.PLAYERS
 
-            def are_there(number: int = number, servers: list[Any] = servers) -> bool:
+            def are_there(number: int = number, servers: list[targets.Target] = servers) -> bool:
                 return sum(one["residents"] for one in map(_stats, servers)) >= number
 
             family.wait(are_there, 60, "the players do not all come")
@@ -121,9 +123,31 @@ def machines(note: Callable[[str], None]) -> Iterator[Point]:
             }
 
 
-def _stats(server: targets.Target) -> Any:
+class Received(TypedDict):
+    """What a server says of its broker."""
+
+    received: int
+
+
+class Counted(TypedDict):
+    """What a server has counted."""
+
+    batches: int
+
+
+class Stats(TypedDict):
+    """What is used of what a server says of itself at /stats."""
+
+    residents: int
+    squares: int
+    broker: Received
+    counted: Counted
+
+
+def _stats(server: targets.Target) -> Stats:
     with server.open("/stats") as answer:
-        return json.load(answer)
+        found: Stats = json.load(answer)
+    return found
 
 
 def _all_counted(servers: list[targets.Target]) -> tuple[int, int, list[int]]:
@@ -135,7 +159,7 @@ def _all_counted(servers: list[targets.Target]) -> tuple[int, int, list[int]]:
     return received, batches, [one["squares"] for one in found]
 
 
-def crowds(note: Callable[[str], None]) -> Iterator[Point]:
+def crowds(note: Callable[[str], None]) -> Iterator[Crowd]:
     """Yield a point for each crowd in one square. Raises Trouble and Interrupted.
 
     `told` are the events a second that the node published, and `replaced` those that newer ones
@@ -165,7 +189,7 @@ def crowds(note: Callable[[str], None]) -> Iterator[Point]:
             "p99": found["p99"],
             "told": told,
             "replaced": replaced,
-            "bytes_each": result.totals["bytes"] / seconds / number,
+            "bytes_each": (result.totals["bytes"] or 0.0) / seconds / number,
             "lagging": result.totals["resyncs"],
             "faults": result.faults,
             "invalid": result.invalid,

@@ -8,14 +8,13 @@ told is acknowledged but not decoded, so that one process can have the players o
 import random
 import sys
 import time
-from typing import Any
 
 import msgpack
 
 from flatlands import wire
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
 from flatlands.loadtest.studies import parent
-from flatlands.loadtest.studies.connections.client import Client
+from flatlands.loadtest.studies.connections.client import Client, GameClientConfig
 from flatlands.loadtest.studies.connections.dialects import Game, Talk
 from flatlands.loadtest.studies.parent import Parent
 
@@ -58,7 +57,7 @@ class Walker(Game):
             self._places[talk] = x // span * span, y // span * span, span, 0
 
 
-def work(config: dict[str, Any], parent: Parent) -> None:
+def work(config: GameClientConfig, parent: Parent) -> None:
     """Run the process of the players, for ever. Raises Trouble."""
     raise_descriptor_limit()
     Client(config, parent, Walker(config["host"], config["path"])).run()

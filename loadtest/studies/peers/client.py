@@ -8,18 +8,18 @@ searched for markers. It reports how late it was itself, and how much of its cor
 import gc
 import random
 import time
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict
 
 import numpy as np
 
 from flatlands import wire
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.studies.connections.client import SECOND, Link
+from flatlands.loadtest.studies.connections.client import SECOND, Config, Link
 from flatlands.loadtest.studies.connections.client import Client as Loop
 from flatlands.loadtest.studies.connections.dialects import Refused, Talk
+from flatlands.loadtest.studies.parent import Parent
 from flatlands.loadtest.studies.peers.dialect import Dialect, Message, Square, as_bytes
 from flatlands.loadtest.studies.peers.marker import Tally, marker
 from flatlands.loadtest.swarm.target import Target
@@ -37,6 +37,32 @@ DRAIN_SECONDS = 1.0
 
 #: CPU seconds and MB of memory of the server's processes; None if they are not known.
 Cost = tuple[float | None, float | None]
+
+
+class Figures(TypedDict):
+    """What was measured, see Client.measure."""
+
+    expected: int
+    delivered: int
+    arrived: int
+    bytes: int
+    seconds: float
+    cpu: float | None
+    mb: float | None
+    client: float
+    late_p99: float
+    lost: int
+    latency: dict[str, float]
+
+
+class Nobody(Parent):
+    """In place of the parent, as there is none: nobody is told how many have joined."""
+
+    def __init__(self) -> None:
+        pass
+
+    def send(self, what: Mapping[str, object]) -> None:
+        pass
 
 
 def whole_frames(data: bytes, found: list[tuple[int, bytes]]) -> int:
@@ -126,6 +152,10 @@ class Crowd:
         x, y = random.randrange(SPAN), random.randrange(SPAN)
         return frame(self._dialect.move(x, y, marker(due)))
 
+    def acknowledge(self, talk: Talk) -> bytes:
+        """See Dialect of the loop."""
+        raise AssertionError("a peer is owed nothing")
+
     def came(self, talk: Talk, data: bytes) -> tuple[list[int], bytes]:
         """See Dialect of the loop. Deliveries are counted by their markers."""
         data, reply = talk.rest + data, b""
@@ -175,20 +205,23 @@ class Client(Loop):
 
     def __init__(self, target: Target, dialect: Dialect) -> None:
         self._crowd = Crowd(target, dialect)
-        config = {
-            **{"address": target.address, "sources": [], "number": 0, "processes": 1},
-            **{"epoch": time.monotonic_ns() // 1000, "tls": target.tls, "name": target.name},
+        config: Config = {
+            "address": target.address,
+            "sources": [],
+            "number": 0,
+            "processes": 1,
+            "epoch": time.monotonic_ns() // 1000,
+            "tls": target.tls,
+            "name": target.name,
         }
-        # Nobody is told how many have joined.
-        parent: Any = SimpleNamespace(send=lambda what: None)
-        super().__init__(config, parent, self._crowd)
+        super().__init__(config, Nobody(), self._crowd)
 
     def join(self, squares: Sequence[Square]) -> None:
         """Make a player join in each of these squares. Raises Trouble and Interrupted."""
         self._crowd.wait(squares)
         self._join(len(squares))
 
-    def measure(self, seconds: float, cost: Callable[[], Cost]) -> dict[str, Any]:
+    def measure(self, seconds: float, cost: Callable[[], Cost]) -> Figures:
         """Let all players move for WARM_UP_SECONDS, measure for `seconds`, and return the figures.
 
         `cost` returns what the server has used until now. "seconds" is the actual length of the

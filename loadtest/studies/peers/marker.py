@@ -5,9 +5,8 @@ clock. Every peer forwards it unchanged, whatever it puts around it, so one way 
 for all of them.
 """
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from flatlands.loadtest.kit.histogram import Histogram
 
@@ -30,7 +29,7 @@ def marker(due: int) -> str:
     return f"~{due:0{DIGITS}d}~"
 
 
-def find(data: bytes) -> tuple[Any, Any]:
+def find(data: bytes) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """Return the indices at which markers begin, and their times in us: arrays of one length."""
     values = np.frombuffer(data, dtype=np.uint8)
     starts = np.flatnonzero(values[: max(len(values) - SIZE + 1, 0)] == FENCE[0])

@@ -6,18 +6,17 @@ import re
 import shutil
 import statistics
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Literal
 
-from flatlands.loadtest.kit.charts import Bar, bar_chart, short
+from flatlands.loadtest.kit.charts import Bar, Figure, bar_chart, short
 from flatlands.loadtest.kit.machine import machine, output_of
-from flatlands.loadtest.kit.options import amount, option, whole
+from flatlands.loadtest.kit.options import amount, bare, option, whole
 from flatlands.loadtest.kit.processes import (
     SPARE_DESCRIPTORS,
     Trouble,
-    bare,
     raise_descriptor_limit,
 )
 from flatlands.loadtest.studies.compilers import find_cargo, find_go
@@ -30,7 +29,7 @@ from flatlands.loadtest.studies.peers.rows import (
     measure_peer,
     measure_target,
 )
-from flatlands.loadtest.studies.study import Column, Measure, Point, Study
+from flatlands.loadtest.studies.study import Column, Measure, PlainStudy
 from flatlands.loadtest.swarm.target import there
 
 NAMES = FLATLANDS, *(peer.name for peer in PEERS)
@@ -86,19 +85,27 @@ class Options:
     )
 
 
+class Medians(Row):
+    """The medians of several rows. `ratio` is that of Flatlands' deliveries in a CPU second to
+    theirs."""
+
+    kind: Literal["medians"]
+    ratio: float | None
+
+
 _FIGURES = (
-    Column("server", "title", width=-26),
+    Column[Row]("server", "title", width=-26),
     Column("players", "players", ",", 7),
-    Column("delivered", lambda row: percent(row["share"]), width=9),
+    Column[Row]("delivered", lambda row: percent(row["share"]), width=9),
     Column("deliveries/s", "per_second", ",.0f", 12),
     Column("per CPU s", "per_cpu_second", ",.0f", 9),
     *(Column(name, f"latency/{name}", ",.1f", 7) for name in SHOWN),
-    Column("core", lambda row: percent(row["core"]), width=6),
+    Column[Row]("core", lambda row: percent(row["core"]), width=6),
     Column("MB", "mb", ",.0f", 4),
 )
 
 
-class Peers(Study):
+class Peers(PlainStudy[Row, Options]):
     """The same work on this server and on others."""
 
     program = "-m loadtest.studies peers"
@@ -132,14 +139,14 @@ notes about these figures.</p>"""
             )
         return ""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         self._left_out: dict[str, str] = {}
         return {**super().facts(), "left_out": self._left_out}
 
-    def machine(self) -> dict[str, Any]:
+    def machine(self) -> Mapping[str, object]:
         return {**machine(), **_versions()}
 
-    def jobs(self) -> Iterator[tuple[str, Measure]]:
+    def jobs(self) -> Iterator[tuple[str, Measure[Row]]]:
         """Yield the runs: all servers take turns, with each number of players."""
         chosen = self.chosen
         if chosen.url:
@@ -150,16 +157,19 @@ notes about these figures.</p>"""
         wanted = self._here([peer for peer in PEERS if peer.name in names])
         for players in chosen.players:
             for _ in range(chosen.repeat):
+                jobs: dict[str, Callable[[int, float], Row]]
                 jobs = {FLATLANDS: measure_flatlands} if FLATLANDS in names else {}
                 jobs |= {peer.name: partial(measure_peer, peer) for peer in wanted}
                 for name, job in jobs.items():
-                    points = partial(_points, job, players, chosen.seconds)
-                    yield f"{name}, {players:,} players", points
+                    yield (
+                        f"{name}, {players:,} players",
+                        partial(_alone, job, players, chosen.seconds),
+                    )
 
-    def _target(self, players: int) -> list[Point]:
+    def _target(self, players: int) -> list[Row]:
         target = there(self.chosen.url, self.chosen.insecure)
         dialect = load(self.chosen.dialect)
-        return _points(measure_target, target, dialect, players, self.chosen.seconds)
+        return [measure_target(target, dialect, players, self.chosen.seconds)]
 
     def _here(self, wanted: list[Peer]) -> list[Peer]:
         """Build peers that have to be built; return those that can take part, and say why others
@@ -177,30 +187,29 @@ notes about these figures.</p>"""
             print(f"left out: {', '.join(name for name in why if why[name] == reason)}: {reason}")
         return [peer for peer in wanted if peer.name not in why]
 
-    def name(self, row: Point) -> str:
+    def name(self, row: Row) -> str:
         return f"{row['title']}, {row['players']:,} players"
 
-    def shown(self, run: dict[str, Any]) -> list[Point]:
-        """Return the medians of all runs, with the ratio of Flatlands' deliveries in a CPU second
-        to those of the row."""
-        groups: dict[tuple[int, str], list[Point]] = {}
-        for row in run["rows"]:
-            groups.setdefault((row["players"], row["name"]), []).append(row)
+    def shown(self) -> Sequence[Medians]:
+        """Return the medians of all runs."""
+        groups: dict[tuple[int, str], list[Row]] = {}
+        for point in self.points:
+            groups.setdefault((point["players"], point["name"]), []).append(point)
         found = {key: median(rows) for key, rows in sorted(groups.items(), key=lambda g: g[0][0])}
         for (players, _), row in found.items():
-            ours = found.get((players, FLATLANDS), {}).get("per_cpu_second")
-            theirs = row["per_cpu_second"]
-            row |= {"kind": "medians", "ratio": ours / theirs if ours and theirs else None}
+            beside, theirs = found.get((players, FLATLANDS)), row["per_cpu_second"]
+            ours = beside["per_cpu_second"] if beside else None
+            row["ratio"] = ours / theirs if ours and theirs else None
         return list(found.values())
 
-    def end(self, run: dict[str, Any], code: int) -> int:
+    def end(self, code: int) -> int:
         """Print the medians, and sentences about them: how to read them, and what went wrong."""
-        rows = run["rows"]
+        rows = self.points
         if not rows:
             return code
         print()
-        for row in self.shown(run):
-            self.show(row)
+        for medians in self.shown():
+            self.show(medians)
         print(
             "latencies in ms, from the moment a move was due; core: of one, by the server; ratio: "
             "deliveries that Flatlands makes in the CPU time of one"
@@ -214,10 +223,10 @@ notes about these figures.</p>"""
                 print(f"{self.name(row)}: {sentence}")
         return code
 
-    def draw(self, run: dict[str, Any]) -> dict[str, Any]:
+    def draw(self) -> Mapping[str, Figure]:
         """Return a chart for each number of players."""
         bars: dict[int, list[Bar]] = {}
-        for row in self.shown(run):
+        for row in self.shown():
             if row["per_cpu_second"]:
                 text = short(row["per_cpu_second"])
                 # A server that delivers nearly everything needs no remark.
@@ -234,25 +243,29 @@ notes about these figures.</p>"""
         }
 
 
-def _points(measure: Any, *what: Any) -> list[Point]:
-    row: Row = measure(*what)
-    return [vars(row)]
+def _alone(measure: Callable[[int, float], Row], players: int, seconds: float) -> list[Row]:
+    return [measure(players, seconds)]
 
 
-def median(rows: Iterable[Point]) -> Point:
-    """Return a row with the medians of several rows."""
+def median(rows: Iterable[Row]) -> Medians:
+    """Return a row with the medians of several rows, whose ratio is not known yet."""
     *_, last = rows
 
-    def middle(values: list[float | None]) -> float | None:
+    def middle(values: Iterable[float | None]) -> float | None:
         known = [value for value in values if value is not None]
         return statistics.median(known) if known else None
 
-    figures = "share", "per_second", "per_cpu_second", "core", "mb"
     return {
         **last,
-        **{name: middle([row[name] for row in rows]) for name in figures},
-        "latency": {name: middle([row["latency"].get(name) for row in rows]) for name in SHOWN},
+        "share": middle(row["share"] for row in rows),
+        "per_second": middle(row["per_second"] for row in rows),
+        "per_cpu_second": middle(row["per_cpu_second"] for row in rows),
+        "core": middle(row["core"] for row in rows),
+        "mb": middle(row["mb"] for row in rows),
+        "latency": {name: middle(row["latency"].get(name) for row in rows) for name in SHOWN},
         "notes": [sentence for row in rows for sentence in row["notes"]],
+        "kind": "medians",
+        "ratio": None,
     }
 
 

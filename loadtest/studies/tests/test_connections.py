@@ -14,7 +14,7 @@ from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.thresholds import threshold
 from flatlands.loadtest.studies.connections.command import Idle
 from flatlands.loadtest.studies.connections.dialects import KEY, Game, Redis, Refused, Talk
-from flatlands.loadtest.studies.connections.measure import LEVELS, figures
+from flatlands.loadtest.studies.connections.measure import LEVELS, Options, figures
 from flatlands.loadtest.studies.connections.report import draw, grid_of, loops_of
 from flatlands.loadtest.studies.connections.room import processes_for, sources, why_not
 from flatlands.loadtest.swarm.command import main
@@ -228,22 +228,21 @@ def test_thresholds_come_from_open_loops_that_can_be_believed():
     ]
     loops[2]["invalid"] = ["it was late"]
     step = {"connections": 7, "memory_kb": None, "by_worker": [], "joined_s": 1.0}
-    run = {}
 
     def judge(loops):
-        study = Idle(SimpleNamespace(fail_if=limits, url=None, rate=1), 99)
+        study = Idle(SimpleNamespace(fail_if=limits), Options([7], 1.0, 1.0, 50.0), 99)
         study.jobs = lambda: [("idle", lambda: [{**step, "loops": loops}])]
-        return study.measure(run)
+        return study.measure(), study.crossed
 
     limits = [threshold(["p99", "server"])(text) for text in ("p99 > 5", "p99 > 50", "server > 1")]
-    assert judge(loops[:2]) == 99
+    status, crossed = judge(loops[:2])
     name = "7 connections, ping, open loop"
-    assert run["crossed"] == [
+    assert status == 99
+    assert crossed == [
         f"{name}: p99 > 5: {loops[0]['latency']['p99']:.4g}",
         f"{name}: server > 1: server is not known",
     ]
-    run["crossed"].clear()
-    assert judge(loops[2:]) == 3 and run["crossed"] == []
+    assert judge(loops[2:]) == (3, [])
 
 
 # Runs

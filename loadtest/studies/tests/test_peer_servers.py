@@ -131,8 +131,8 @@ def test_all_deliveries_come_and_what_a_server_withholds_is_missing(
             client, "audiences", lambda squares: [len(squares) * 4 // 3 for _ in squares]
         )
     row = measure_peer(peer, 60, 1.0)
-    assert row.share == pytest.approx(0.75 if withheld else 1, abs=0.02)
-    assert withheld or (row.share, row.raw["lost"]) == (1.0, 0)
+    assert row["share"] == pytest.approx(0.75 if withheld else 1, abs=0.02)
+    assert withheld or (row["share"], row["raw"]["lost"]) == (1.0, 0)
     if withheld:
         return
     # The same holds for a peer that runs already, with a user's dialect.

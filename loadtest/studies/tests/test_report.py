@@ -31,10 +31,10 @@ def point(series="redis", clients=1, delivered=100, p50=1.5, **account):
 
 @pytest.mark.parametrize("series", SERIES)
 def test_a_silent_loss_is_trouble_where_a_reset_is_promised(series, capsys):
-    run = {}
-    status = study(point(series, delivered=90)).measure(run)
+    measured = study(point(series, delivered=90))
+    status = measured.measure()
     if SERIES[series].is_told:
-        assert status == 1 and "10 messages were lost without a Reset" in str(run["troubles"])
+        assert status == 1 and "10 messages were lost without a Reset" in str(measured.troubles)
     else:
         row = capsys.readouterr().out.splitlines()[1]
         assert status == 0 and row.split()[-7:] == "5.0 - 2.2 10.0%, and nobody told".split()
@@ -46,13 +46,15 @@ def test_a_subscriber_that_has_not_finished_is_trouble_whatever_the_series_promi
         list(study().faults(point(series, delivered=90, unfinished=3)))
 
 
-def test_a_point_that_used_all_cores_or_did_not_end_is_pale():
+def test_a_point_that_used_all_cores_or_did_not_end_is_pale(monkeypatch):
     points = [point(), point(clients=2), point(clients=16, delivered=90, unfinished=1)]
     points[1]["cpu"]["subscribers"] = 1.4
-    run = {"machine": {"cores": 2}, "points": points, "options": {"rate": 0}}
-    [line] = _lines(run, ["redis"], "per_client")
+    [line] = _lines(points, ["redis"], "per_client", 2)
     assert (line.pale, line.hollow) == ([False, True, True], [False, False, True])
-    _, *marks = study().draw(run)["two-queues-all"].axes[0].lines
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    drawn = study()
+    drawn.points = points
+    _, *marks = drawn.draw()["two-queues-all"].axes[0].lines
     pale = tint(SERIES["redis"].colour, 0.65)
     assert [(mark.get_color(), mark.get_markerfacecolor()) for mark in marks] == [
         (pale, pale),
@@ -62,9 +64,11 @@ def test_a_point_that_used_all_cores_or_did_not_end_is_pale():
 
 def test_a_point_that_crosses_a_threshold_is_told_and_the_next_one_is_measured(capsys):
     limits = [threshold(TwoQueues.figures)(text) for text in ("p50 > 1", "brokers > 1")]
-    points, run = [point(clients=2), point(clients=3, p50=0.5)], {}
-    assert study(*points, limits=limits[:1]).measure(run) == 99 and run["points"] == points
-    assert run["crossed"] == ["redis with 2 clients: p50 > 1: 1.5"]
+    points = [point(clients=2), point(clients=3, p50=0.5)]
+    measured = study(*points, limits=limits[:1])
+    assert measured.measure() == 99 and measured.points == points
+    assert measured.crossed == ["redis with 2 clients: p50 > 1: 1.5"]
     assert capsys.readouterr().err == "crossed: redis with 2 clients: p50 > 1: 1.5\n"
-    study(points[1], limits=limits).measure(run)
-    assert run["crossed"][1:] == ["redis with 3 clients: brokers > 1: brokers is not known"]
+    measured = study(points[1], limits=limits)
+    measured.measure()
+    assert measured.crossed == ["redis with 3 clients: brokers > 1: brokers is not known"]

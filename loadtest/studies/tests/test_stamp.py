@@ -129,9 +129,9 @@ def test_an_account_with_too_much_in_it_does_not_add_up(heard):
 
 def test_the_cost_of_a_message_is_told_for_publishers_and_subscribers():
     cpu = {"publishers": 0.5, "subscribers": 0.8, "brokers": 0.1, "both": None}
-    found = costs({"cpu": cpu, "publishes": 100_000, "deliveries": 400_000})
+    found = costs(cpu, {"publishes": 100_000, "deliveries": 400_000})
     assert found == pytest.approx({"publishers": 5.0, "subscribers": 2.0, "brokers": 1.0})
     alone = {**dict.fromkeys(cpu), "both": 0.7}
-    assert set(costs({"cpu": alone, "publishes": 1, "deliveries": 1}).values()) == {None}
-    nothing = costs({"cpu": cpu, "publishes": 0, "deliveries": 0})
+    assert set(costs(alone, {"publishes": 1, "deliveries": 1}).values()) == {None}
+    nothing = costs(cpu, {"publishes": 0, "deliveries": 0})
     assert set(nothing.values()) == {None}

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TypedDict
 
 import gevent
 import redis
@@ -25,6 +25,14 @@ from flatlands.loadtest.kit.brokers import open_redis
 GONE_S = 3.0
 
 
+class Config(TypedDict):
+    """What a worker's configuration says to its clients, see worker.py."""
+
+    url: str
+    buffer: int
+    flush_ms: int
+
+
 class Client:
     """A connection that publishes, and may also subscribe. It is made from a worker's
     configuration, see worker.py, and is then connected."""
@@ -35,7 +43,7 @@ class Client:
     #: Number of times that it was told of a loss.
     resets = 0
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: Config) -> None:
         raise NotImplementedError
 
     def subscribe(self, channels: Iterable[str]) -> None:
@@ -66,7 +74,7 @@ class Client:
 class BrokerClient(Client):
     """A broker of the game, used as a node uses it."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: Config) -> None:
         self._broker = open_broker(config["url"], os.environ.get("BROKER_TLS", VERIFIED))
         # These methods are called for each message, so no function of this module is in between.
         self.publish = self._broker.publish
@@ -105,7 +113,7 @@ class BrokerClient(Client):
 class RedisPublisher(Client):
     """redis-py with one round trip for each message."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: Config) -> None:
         self._redis = open_redis(config["url"])
         self._redis.ping()
 
@@ -117,7 +125,7 @@ class RedisPublisher(Client):
 class BufferedRedisPublisher(Client):
     """redis-py with a pipeline: one round trip for `buffer` messages, or after `flush_ms`."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: Config) -> None:
         client = open_redis(config["url"])
         client.ping()
         self._pipeline = client.pipeline(transaction=False)
@@ -147,7 +155,7 @@ class Redis2013(Client):
     redis-py's own, which reconnects by itself and tells nobody.
     """
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: Config) -> None:
         # The article's redis.Redis(host) tries again after an error; from_url() alone does not.
         client = open_redis(config["url"], retry=redis.Redis().get_retry())
         client.ping()
@@ -196,9 +204,9 @@ class ZeroMQ2013(Client):
     subscriber are dropped, and nobody is told.
     """
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: Config) -> None:
         addresses = addresses_of(config["url"])
-        context = zmq.Context.instance()
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         self._push, self._sub = context.socket(zmq.PUSH), context.socket(zmq.SUB)
         self._push.connect(addresses.pull)
         self._sub.connect(addresses.pub)

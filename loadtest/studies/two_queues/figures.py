@@ -11,14 +11,98 @@ still receiving when they had to stop, so what they had not received may not be 
 that no message came that nobody sent, and that no broker counted more drops than there were.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import median
-from typing import Any
+from typing import TypedDict
 
 from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.studies.two_queues.stamp import Counts
 
 
-def percentiles(latencies: Iterable[dict[Any, int]]) -> dict[str, float | None]:
+class Sent(TypedDict):
+    """A publisher's report when it has stopped, see worker.Publishing.publish."""
+
+    sent: int
+    refused: int
+    counted: int
+
+
+class Since(TypedDict):
+    """A publisher's report after the end: accepted messages that were lost, and lost links."""
+
+    dropped: int
+    cuts: int
+
+
+class Received(Counts):
+    """A subscriber's report after the end."""
+
+    unfinished: bool
+    dropped: int
+    cuts: int
+    resets: int
+
+
+class Account(TypedDict):
+    """What became of all messages, see the module."""
+
+    sent: int
+    refused: int
+    due: int
+    delivered: int
+    dropped: int
+    lost: int
+    duplicates: int
+    foreign: int
+    impossible: int
+    cuts: int
+    resets: int
+    unfinished: int
+    silent: bool
+    adds_up: bool
+
+
+class Rates(TypedDict):
+    """The figures of a point except its CPU. `latency_ms` is that of percentiles(), and `samples`
+    has for each subscriber its messages in each second."""
+
+    per_client: float
+    per_client_least: float
+    per_client_most: float
+    deliveries: float
+    publishes: float
+    account: Account
+    latency_ms: dict[str, float | None]
+    samples: list[list[int]]
+
+
+class Cpu(TypedDict):
+    """The cores that each kind of process used, None for a kind without a process here."""
+
+    publishers: float | None
+    subscribers: float | None
+    both: float | None
+    brokers: float | None
+
+
+class Costs(TypedDict):
+    """The CPU time of one message, see costs()."""
+
+    publishers: float | None
+    subscribers: float | None
+    brokers: float | None
+
+
+class Point(Rates):
+    """A series with a number of clients."""
+
+    series: str
+    clients: int
+    cpu: Cpu
+    cpu_us: Costs
+
+
+def percentiles(latencies: Iterable[Mapping[int, int]]) -> dict[str, float | None]:
     """Return percentile -> milliseconds; None for each percentile if nothing was counted.
 
     `latencies` holds for each subscriber: class of a Histogram -> messages.
@@ -31,9 +115,7 @@ def percentiles(latencies: Iterable[dict[Any, int]]) -> dict[str, float | None]:
     return shown if found.total else dict.fromkeys(shown)
 
 
-def account(
-    sending: list[dict[str, int]], since: list[dict[str, int]], received: list[dict[str, Any]]
-) -> dict[str, Any]:
+def account(sending: list[Sent], since: list[Since], received: list[Received]) -> Account:
     """Return what became of all messages.
 
     `sending` and `since` have a report of each publisher: when it stopped, and after the end.
@@ -70,11 +152,8 @@ def account(
 
 
 def figures(
-    sending: list[dict[str, int]],
-    since: list[dict[str, int]],
-    received: list[dict[str, Any]],
-    seconds: int,
-) -> dict[str, Any]:
+    sending: list[Sent], since: list[Since], received: list[Received], seconds: int
+) -> Rates:
     """Return all figures of a point except its CPU. Rates are in messages a second.
 
     The first three arguments are those of `account`; `seconds` is the length of the window.
@@ -93,15 +172,18 @@ def figures(
     }
 
 
-def costs(point: dict[str, Any]) -> dict[str, float | None]:
-    """Return the CPU time of one message in microseconds, from a point with "cpu".
+def costs(cpu: Cpu, rates: Rates) -> Costs:
+    """Return the CPU time of one message in microseconds.
 
     For publishers and brokers it is that of a message that is published, for subscribers that of
     one that is delivered. It is None for kinds without a separate process.
     """
-    cpu, published, delivered = point["cpu"], point["publishes"], point["deliveries"]
-    messages = {"publishers": published, "subscribers": delivered, "brokers": published}
+
+    def us(cores: float | None, messages: float) -> float | None:
+        return 1e6 * cores / messages if cores is not None and messages else None
+
     return {
-        kind: 1e6 * cpu[kind] / number if cpu[kind] is not None and number else None
-        for kind, number in messages.items()
+        "publishers": us(cpu["publishers"], rates["publishes"]),
+        "subscribers": us(cpu["subscribers"], rates["deliveries"]),
+        "brokers": us(cpu["brokers"], rates["publishes"]),
     }

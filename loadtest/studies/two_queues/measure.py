@@ -1,4 +1,4 @@
-"""Measures one point: one series with one number of clients. `options` are those of study.py."""
+"""Measures one point: one series with one number of clients."""
 
 import json
 import random
@@ -6,7 +6,6 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -14,19 +13,22 @@ from flatlands.loadtest.kit.brokers import free_ports
 from flatlands.loadtest.kit.processes import START_SECONDS, Program, Trouble, cost
 from flatlands.loadtest.studies.children import Children
 from flatlands.loadtest.studies.compilers import build_go
-from flatlands.loadtest.studies.two_queues.figures import costs, figures
+from flatlands.loadtest.studies.two_queues.figures import Cpu, Point, Rates, costs, figures
+from flatlands.loadtest.studies.two_queues.options import Options, kind_of
 from flatlands.loadtest.studies.two_queues.series import GO_2013, PYTHON_2013, Series
 from flatlands.loadtest.studies.two_queues.stamp import SECOND
-from flatlands.loadtest.studies.two_queues.worker import DRAIN_S
+from flatlands.loadtest.studies.two_queues.worker import (
+    DRAIN_S,
+    Published,
+    Report,
+    RunConfig,
+)
 
 #: Seconds from when the workers are told when to begin, until they begin.
 LEAD_S = 0.15
 
 #: Seconds by which a worker's answer may be late on a machine with fewer cores than workers.
 LATE_S = 30.0
-
-#: The options that are part of a worker's configuration.
-CONFIG = "channels", "size", "rate", "buffer", "flush_ms"
 
 PYTHON = (sys.executable, "-m", "flatlands.loadtest.studies.two_queues.worker")
 
@@ -69,14 +71,8 @@ def jobs_of(series: Series, clients: int, go: str) -> list[Job]:
     return publishers + [Job(command, series.client, [], [n]) for n in everybody]
 
 
-def kind_of(url: str) -> str:
-    """Return the scheme by which to start a broker that speaks as the one at a URL does."""
-    scheme = url.partition("://")[0]
-    return {"rediss": "redis", "tls": "nats", "mqtts": "mqtt"}.get(scheme, scheme)
-
-
 def open_brokers(
-    series: Series, options: Any, children: Children, go: str
+    series: Series, options: Options, children: Children, go: str
 ) -> tuple[str, list[Program]]:
     """Start the brokers of a series, unless the user has named one; return the URL and programs.
 
@@ -99,26 +95,37 @@ def open_brokers(
     return children.broker(",".join([f"{series.broker}://"] * series.brokers))
 
 
-def measure(series: Series, clients: int, options: Any, go: str = "") -> dict[str, Any]:
+def measure(series: Series, clients: int, options: Options, go: str = "") -> Point:
     """Measure one point and return its figures. Raises Trouble and Interrupted.
 
     All processes have ended when it returns or raises.
     """
     with Children() as children:
         url, brokers = open_brokers(series, options, children, go)
-        point = run(jobs_of(series, clients, go), url, options, children, brokers)
-        return {"series": series.name, "clients": clients, **point, "cpu_us": costs(point)}
+        rates, cpu = run(jobs_of(series, clients, go), url, options, children, brokers)
+        return {
+            "series": series.name,
+            "clients": clients,
+            **rates,
+            "cpu": cpu,
+            "cpu_us": costs(cpu, rates),
+        }
 
 
 def run(
-    jobs: list[Job], url: str, options: Any, children: Children, brokers: list[Program]
-) -> dict[str, Any]:
-    """Make workers publish and receive; return the figures of the window that all have measured."""
-    config = {
+    jobs: list[Job], url: str, options: Options, children: Children, brokers: list[Program]
+) -> tuple[Rates, Cpu]:
+    """Make workers publish and receive; return the figures of the window that all have measured,
+    and the cores that were used in it."""
+    config: RunConfig = {
         "url": url,
         "clients": sum(len(job.publishers) for job in jobs),
         "run": random.randrange(1 << 16),
-        **{name: getattr(options, name) for name in CONFIG},
+        "channels": options.channels,
+        "size": options.size,
+        "rate": options.rate,
+        "buffer": options.buffer,
+        "flush_ms": options.flush_ms,
     }
     workers = [_start(job, config, children) for job in jobs]
     children.answers(workers, START_SECONDS)
@@ -129,13 +136,14 @@ def run(
         worker.send({"begin": begin, "start": start, "stop": stop})
     used = _cpu(children, jobs, workers, brokers, (start, stop))
     senders = [worker for worker, job in zip(workers, jobs, strict=True) if job.publishers]
-    answers = children.answers(senders, LATE_S)
+    answers: list[Published] = children.answers(senders, LATE_S)
     sending = [one for answer in answers for one in answer["publishers"]]
     # The jobs, and so these reports, are in the order of the publishers' numbers.
     sent = {"sent": [one["sent"] for one in sending]}
     receivers = [worker for worker, job in zip(workers, jobs, strict=True) if job.subscribers]
     for worker in receivers:
         worker.send(sent)
+    reports: dict[Program, Report]
     reports = dict(zip(receivers, children.answers(receivers, DRAIN_S + LATE_S), strict=True))
     # They are asked last, since their counts of losses may grow while others receive.
     others = [worker for worker in senders if worker not in reports]
@@ -144,10 +152,10 @@ def run(
     reports.update(zip(others, children.answers(others, LATE_S), strict=True))
     since = [one for worker in senders for one in reports[worker]["publishers"]]
     received = [one for worker in receivers for one in reports[worker]["subscribers"]]
-    return {**figures(sending, since, received, options.seconds), "cpu": used}
+    return figures(sending, since, received, options.seconds), used
 
 
-def _start(job: Job, config: dict[str, Any], children: Children) -> Program:
+def _start(job: Job, config: RunConfig, children: Children) -> Program:
     name = {"publishers": "a publisher", "subscribers": "a subscriber"}.get(job.kind, "a worker")
     own = {"client": job.client, "publishers": job.publishers, "subscribers": job.subscribers}
     return children.worker(name, [*job.command, json.dumps({**config, **own})])
@@ -159,11 +167,10 @@ def _cpu(
     workers: list[Program],
     brokers: list[Program],
     window: tuple[int, int],
-) -> dict[str, float | None]:
-    """Wait for the end of the window; return for each kind of process how many cores it used.
+) -> Cpu:
+    """Wait for the end of the window; return how many cores each kind of process used.
 
-    A kind without a process here is None. `window` is (start, stop) in nanoseconds of
-    CLOCK_MONOTONIC.
+    `window` is (start, stop) in nanoseconds of CLOCK_MONOTONIC.
     """
     kinds: dict[str, list[psutil.Process]] = {}
     for worker, job in zip(workers, jobs, strict=True):
@@ -178,7 +185,13 @@ def _cpu(
         return now, {kind: cost(processes)[0] for kind, processes in kinds.items()}
 
     (began, first), (ended, last) = map(used, window)
+
+    def cores(kind: str) -> float | None:
+        return (last[kind] - first[kind]) / (ended - began) if kind in kinds else None
+
     return {
-        kind: (last[kind] - first[kind]) / (ended - began) if kind in kinds else None
-        for kind in ("publishers", "subscribers", "both", "brokers")
+        "publishers": cores("publishers"),
+        "subscribers": cores("subscribers"),
+        "both": cores("both"),
+        "brokers": cores("brokers"),
     }

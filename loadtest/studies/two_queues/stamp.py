@@ -5,9 +5,10 @@ all processes of a machine share.
 """
 
 import struct
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flatlands.loadtest.kit.histogram import Histogram
 
@@ -22,6 +23,18 @@ HELLO = 0xFFFF
 NUMBER_LIMIT = 10**9
 
 SECOND = 10**9
+
+
+class Counts(TypedDict):
+    """What a subscriber has counted, see Tally.report."""
+
+    received: int
+    delivered: list[int]
+    duplicates: int
+    impossible: int
+    foreign: int
+    per_second: list[int]
+    latency: dict[int, int]
 
 
 class Tally:
@@ -61,7 +74,7 @@ class Tally:
         self.foreign += int(np.count_nonzero(~known & ~hello))
         self._count(stamps[known], came[known])
 
-    def _count(self, stamps: Any, came: Any) -> None:
+    def _count(self, stamps: NDArray[np.void], came: NDArray[np.int64]) -> None:
         self.received += len(stamps)
         for publisher, flags in enumerate(self._flags):
             numbers = stamps["number"][stamps["publisher"] == publisher]
@@ -89,7 +102,7 @@ class Tally:
             for flags, past in zip(self._flags, sent, strict=True)
         ]
 
-    def report(self, sent: list[int]) -> dict[str, Any]:
+    def report(self, sent: list[int]) -> Counts:
         """Return all counts; `sent` is how many messages each publisher has sent.
 
         `delivered` has a number for each publisher, with each message counted once; `duplicates`

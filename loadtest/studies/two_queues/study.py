@@ -1,107 +1,28 @@
 """The study of the brokers: its options, table, charts, and what counts as a fault of a point."""
 
-import argparse
 import functools
+import os
 import tempfile
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-from flatlands.brokers.base import PAYLOAD_LIMIT
-from flatlands.loadtest.kit.brokers import STARTERS
-from flatlands.loadtest.kit.charts import Bar, Line, bar_chart, line_chart, short
+from flatlands.loadtest.kit.charts import Bar, Figure, Line, bar_chart, line_chart, short
 from flatlands.loadtest.kit.machine import machine, output_of
-from flatlands.loadtest.kit.options import amount, names, option, whole
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.studies.compilers import find_go
-from flatlands.loadtest.studies.study import Column, Measure, Point, Study
-from flatlands.loadtest.studies.two_queues.measure import build_worker, kind_of, measure
+from flatlands.loadtest.studies.study import Column, Measure, PlainStudy
+from flatlands.loadtest.studies.two_queues.figures import Cpu, Point
+from flatlands.loadtest.studies.two_queues.measure import build_worker, measure
+from flatlands.loadtest.studies.two_queues.options import Options
 from flatlands.loadtest.studies.two_queues.series import CHARTS, PAST_CLIENTS, SERIES
-from flatlands.loadtest.studies.two_queues.stamp import STAMP
 from flatlands.loadtest.studies.two_queues.worker import DRAIN_S
-
-#: Clients that a run may have: a publisher's number has 16 bits in each message.
-CLIENTS_LIMIT = 1000
 
 #: A point is drawn hollow if a larger share of its messages was not delivered.
 LOSSY = 0.01
 
 #: It is drawn pale if its processes used this share of all cores: clients or broker had none left.
 FULL = 0.95
-
-
-def _clients(text: str) -> tuple[int, ...]:
-    """Return the numbers that a text such as "4", "1-4" or "1,2,8" names, in order."""
-    found: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        try:
-            found.update(range(int(first), int(last if dash else first) + 1))
-        except ValueError:
-            found = set()
-            break
-    if not found or min(found) < 1 or max(found) > CLIENTS_LIMIT:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} should look like 4, 1-4 or 1,2,8, from 1 to {CLIENTS_LIMIT}"
-        )
-    return tuple(sorted(found))
-
-
-def _broker(text: str) -> str:
-    known = {series.broker for series in SERIES.values() if series.broker in STARTERS}
-    if kind_of(text) not in known or not text.partition("://")[2]:
-        urls = ", ".join(f"{one}://HOST" for one in sorted(known))
-        raise argparse.ArgumentTypeError(f"{text!r} names no broker that is measured: {urls} do")
-    return text
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the user chose for all points.
-
-    `seconds` are measured after `warm_up` seconds, `size` is the bytes of a message, and `rate` the
-    messages a second of each publisher (0: as many as it can). redis-py sends a buffer of `buffer`
-    messages, or one that is `flush_ms` old. `brokers` are the URLs of running brokers.
-    """
-
-    series: tuple[str, ...] = option(
-        *("--series", names(SERIES), tuple(SERIES), "NAME,..."),
-        f"what to measure: all (the default), or some of {', '.join(SERIES)}",
-    )
-    clients: tuple[int, ...] = option(
-        *("--num-clients", _clients, PAST_CLIENTS, "N,..."),
-        "numbers of clients, such as 4, 1-4 or 1,2,8 (those of the article: "
-        f"{','.join(map(str, PAST_CLIENTS))})",
-    )
-    seconds: int = option(
-        "--num-seconds", whole(1, 3600), 10, "N", "seconds that are counted for each point"
-    )
-    warm_up: float = option(
-        "--warm-up", amount(0, 3600), 1.0, "SECONDS", "time before that, which is not counted"
-    )
-    channels: int = option("--num-channels", whole(1, 65536), 50, "N", "number of channels")
-    size: int = option(
-        *("--message-size", whole(STAMP.size, PAYLOAD_LIMIT), 20, "BYTES", "size of each message")
-    )
-    rate: int = option(
-        *("--rate", whole(1, 10**6), 0, "N"),
-        "messages that each publisher sends per second (as many as it can)",
-    )
-    buffer: int = option(
-        *("--buffer", whole(1, 10**6), 1000, "N"),
-        "messages that redis-buffered and redis-2013 send together",
-    )
-    flush_ms: int = option(
-        "--flush-ms", whole(1, 60_000), 200, "MS", "time after which they send fewer"
-    )
-    brokers: tuple[str, ...] = option(
-        *("--broker", _broker, (), "URL"),
-        "use these running brokers instead of some that are started, each for the series of its "
-        "kind; a URL may have a user and a password, and rediss://, tls:// (NATS) and mqtts:// are "
-        "over TLS: BROKER_TLS says which certificates to accept, as for the server",
-        nargs="+",
-    )
 
 
 def _missing(point: Point) -> float:
@@ -111,7 +32,9 @@ def _missing(point: Point) -> float:
 
 def _is_full(point: Point, cores: int) -> bool:
     """Return whether a point shows how many clients the machine carries, and not its broker."""
-    used = sum(cpu for cpu in point["cpu"].values() if cpu is not None)
+    cpu = point["cpu"]
+    each = cpu["publishers"], cpu["subscribers"], cpu["both"], cpu["brokers"]
+    used = sum(one for one in each if one is not None)
     return bool(used >= FULL * cores or point["account"]["unfinished"])
 
 
@@ -121,7 +44,7 @@ def _told(point: Point) -> str:
     return f"{_missing(point):.1%}{', and nobody told' if point['account']['silent'] else ''}"
 
 
-class TwoQueues(Study):
+class TwoQueues(PlainStudy[Point, Options]):
     """How many messages a second brokers carry, with more and more clients."""
 
     program = "loadtest/two_queues.py"
@@ -174,10 +97,10 @@ for each that is delivered.</p>"""
         **{name: f"account/{name}" for name in ("dropped", "lost")},
     }
 
-    def machine(self) -> dict[str, Any]:
+    def machine(self) -> Mapping[str, object]:
         return {**machine(), "go": output_of(find_go(), "version")}
 
-    def jobs(self) -> Iterator[tuple[str, Measure]]:
+    def jobs(self) -> Iterator[tuple[str, Measure[Point]]]:
         """Yield each series, to be measured with one number of clients after the other."""
         folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="two-queues-"))
         build = functools.cache(lambda: build_worker(Path(folder)))
@@ -211,48 +134,57 @@ for each that is delivered.</p>"""
             raise Trouble(f"{self.name(row)}: {wrong}")
         yield from ()
 
-    def end(self, run: dict[str, Any], code: int) -> int:
+    def end(self, code: int) -> int:
         if self.chosen.brokers:
             print("CPU of running brokers is not known: they were not started for the run.")
         return code
 
-    def draw(self, run: dict[str, Any]) -> dict[str, Any]:
+    def draw(self) -> Mapping[str, Figure]:
         """Return the three charts of the article, and one of all series. With a rate, there is only
         a chart of latencies."""
-        rate = run["options"]["rate"]
+        rate, cores = self.chosen.rate, os.cpu_count() or 1
         if rate:
-            bars, x = _latencies(run["points"]), "milliseconds until half of the messages are there"
+            bars, x = _latencies(self.points), "milliseconds until half of the messages are there"
             title = f"Latency at {rate:,} messages a second from each publisher"
             return {"two-queues-latency": bar_chart(bars, title, x)} if bars else {}
         x = "clients: one process publishes, one hears all channels"
         figures = {}
         for number, (title, chosen) in enumerate(CHARTS, 1):
             figures[f"two-queues-{number}"] = line_chart(
-                _past(chosen) + _lines(run, chosen, "per_client"),
-                *(title, x, "messages a second, per client"),
+                _past(chosen) + _lines(self.points, chosen, "per_client", cores),
+                title,
+                x,
+                "messages a second, per client",
                 ticks=(1, 2, 4, 8, 16),
                 doubling=True,
             )
-        if lines := _lines(run, SERIES, "deliveries"):
+        if lines := _lines(self.points, SERIES, "deliveries", cores):
             y = "messages a second, all clients together"
             figures["two-queues-all"] = line_chart(lines, "All that was delivered", x, y)
         return figures
 
 
-def _publishers(cpu: dict[str, float | None]) -> float | None:
+def _publishers(cpu: Cpu) -> float | None:
     return cpu["publishers"] if cpu["both"] is None else cpu["both"]
 
 
-def _lines(run: dict[str, Any], chosen: Iterable[str], figure: str) -> list[Line]:
-    """Return a line of some figure for each of these series that has points."""
+def _lines(
+    points: Sequence[Point],
+    chosen: Iterable[str],
+    figure: Literal["per_client", "deliveries"],
+    cores: int,
+) -> list[Line]:
+    """Return a line of a figure for each of these series that has points. `cores` are those of the
+    machine."""
     lines = []
     for name in chosen:
-        if found := [point for point in run["points"] if point["series"] == name]:
+        if found := [point for point in points if point["series"] == name]:
             xs, ys = [one["clients"] for one in found], [one[figure] for one in found]
             hollow = [_missing(one) > LOSSY for one in found]
-            pale = [_is_full(one, run["machine"]["cores"]) for one in found]
-            of, marks = SERIES[name], {"hollow": hollow, "pale": pale}
-            lines.append(Line(of.label, of.colour, xs, ys, marker=of.marker, **marks))
+            pale = [_is_full(one, cores) for one in found]
+            of = SERIES[name]
+            line = Line(of.label, of.colour, xs, ys, marker=of.marker, hollow=hollow, pale=pale)
+            lines.append(line)
     return lines
 
 
@@ -265,14 +197,15 @@ def _past(chosen: Iterable[str]) -> list[Line]:
     return lines
 
 
-def _latencies(points: list[Point]) -> list[Bar]:
+def _latencies(points: Sequence[Point]) -> list[Bar]:
     """Return a bar for each point that has the largest number of clients."""
     bars = []
     most = max((point["clients"] for point in points), default=0)
     for point in points:
-        of, half = SERIES[point["series"]], point["latency_ms"]["p50"]
-        if point["clients"] == most and half is not None:
-            text = f"{short(half)} ms, 99 % within {short(point['latency_ms']['p99'])} ms"
+        of, ms = SERIES[point["series"]], point["latency_ms"]
+        half, late = ms["p50"], ms["p99"]
+        if point["clients"] == most and half is not None and late is not None:
+            text = f"{short(half)} ms, 99 % within {short(late)} ms"
             bars.append(Bar(f"{of.label}, {most} clients", of.colour, half, text))
     return bars
 

@@ -18,9 +18,10 @@ import logging
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import cycle, islice
-from typing import Any
+from typing import TypedDict, TypeVar
 
 import gevent
 import redis
@@ -34,7 +35,9 @@ from flatlands.loadtest.studies.two_queues.clients import (
     SUBSCRIBERS,
     BrokerClient,
     Client,
+    Config,
 )
+from flatlands.loadtest.studies.two_queues.figures import Received, Sent, Since
 from flatlands.loadtest.studies.two_queues.stamp import HELLO, SECOND, STAMP, Tally
 
 #: Messages that a publisher sends before others of the process have a turn.
@@ -65,16 +68,49 @@ DRAIN_S = 15.0
 
 clock = time.monotonic_ns
 
+_T = TypeVar("_T")
+
+
+class RunConfig(Config):
+    """The part of the configuration that all workers of a point share, see the module."""
+
+    clients: int
+    run: int
+    channels: int
+    size: int
+    rate: int
+
+
+class WorkerConfig(RunConfig):
+    """The configuration of a worker."""
+
+    client: str
+    publishers: list[int]
+    subscribers: list[int]
+
+
+class Published(TypedDict):
+    """What each publisher of a worker has sent."""
+
+    publishers: list[Sent]
+
+
+class Report(TypedDict):
+    """What a worker tells after the end."""
+
+    publishers: list[Since]
+    subscribers: list[Received]
+
 
 class Publishing:
     """One publisher, from its connection to its report."""
 
-    def __init__(self, number: int, config: dict[str, Any]) -> None:
+    def __init__(self, number: int, config: WorkerConfig) -> None:
         self.client: Client = PUBLISHERS[config["client"]](config)
         self._number, self._config = number, config
         self._sent = self._refused = 0
 
-    def publish(self, begin: int, start: int, stop: int) -> dict[str, int]:
+    def publish(self, begin: int, start: int, stop: int) -> Sent:
         """Publish from `begin` to `stop`; return counts of messages.
 
         `sent` and `refused` are of the whole time, `counted` are those sent from `start` on.
@@ -109,7 +145,7 @@ class Publishing:
                     sleep(REFUSED_S)
             sleep(0 if burst == BURST else PACE_S)
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Since:
         """Return what is known after the end: accepted messages that were lost, and lost links."""
         return {"dropped": self.client.dropped() - self._refused, "cuts": self.client.cuts()}
 
@@ -117,7 +153,7 @@ class Publishing:
 class Subscribing:
     """One subscriber to all channels, from its connection to its report."""
 
-    def __init__(self, number: int, config: dict[str, Any]) -> None:
+    def __init__(self, number: int, config: WorkerConfig) -> None:
         self.client: Client = SUBSCRIBERS.get(config["client"], BrokerClient)(config)
         self._number, self._config = number, config
 
@@ -143,7 +179,9 @@ class Subscribing:
                 if (publisher, of_run, which >> 32) == (HELLO, run, self._number):
                     unheard.discard(which & 0xFFFFFFFF)
 
-    def receive_all(self, start: int, stop: int, sent_now: Callable[[], list[int] | None]) -> dict:
+    def receive_all(
+        self, start: int, stop: int, sent_now: Callable[[], list[int] | None]
+    ) -> Received:
         """Count messages until no more can come; return the counts.
 
         `sent_now` returns how many messages each publisher has sent, or None while it is unknown.
@@ -151,7 +189,9 @@ class Subscribing:
         config, client = self._config, self.client
         tally = Tally(config["run"], config["clients"], config["size"], start, stop)
         before = client.dropped()
-        receive, payloads, arrivals = client.receive, [], []
+        receive = client.receive
+        payloads: list[bytes] = []
+        arrivals: list[int] = []
         sent, quiet_since, deadline = None, clock(), 0
         while True:
             payload = receive(LOOK_S)
@@ -182,25 +222,28 @@ class Subscribing:
         }
 
 
-def at_once(tasks: list[Callable[[], Any]]) -> list[Any]:
+def at_once(tasks: Sequence[Callable[[], _T]]) -> list[_T]:
     """Call all tasks as greenlets, and return their results in order; raise the first exception of
     any."""
     return results([gevent.spawn(task) for task in tasks])
 
 
-def results(greenlets: list[Any]) -> list[Any]:
+def results(greenlets: "Sequence[gevent.Greenlet[..., _T]]") -> list[_T]:
     """Wait for greenlets, and return their results in order; raise the first exception of any."""
     # The list that joinall() returns is in the order in which they ended.
     gevent.joinall(greenlets, raise_error=True)
     return [greenlet.get() for greenlet in greenlets]
 
 
-def work(config: dict[str, Any], parent: Parent) -> dict[str, Any]:
+def work(config: WorkerConfig, parent: Parent) -> Report:
     """Publish and receive as the configuration says, and return the report of everything."""
     publishers = [Publishing(number, config) for number in config["publishers"]]
     subscribers = [Subscribing(number, config) for number in config["subscribers"]]
-    everybody = [*publishers, *subscribers]
-    sleep = everybody[0].client.sleep
+    clients = [
+        *(publisher.client for publisher in publishers),
+        *(subscriber.client for subscriber in subscribers),
+    ]
+    sleep = clients[0].sleep
     at_once([subscriber.prove for subscriber in subscribers])
     parent.send({"ready": True})
     when = parent.wait(sleep)
@@ -217,16 +260,16 @@ def work(config: dict[str, Any], parent: Parent) -> dict[str, Any]:
         for subscriber in subscribers
     ]
     sending = at_once(
-        [lambda p=p: p.publish(when["begin"], when["start"], when["stop"]) for p in publishers]
+        [partial(p.publish, when["begin"], when["start"], when["stop"]) for p in publishers]
     )
     if sending:
         parent.send({"publishers": sending})
     counted = results(receiving)
     while sent_now() is None:
         sleep(LOOK_S)
-    report = {"publishers": [one.report() for one in publishers], "subscribers": counted}
-    for one in everybody:
-        if trouble := one.client.trouble():
+    report: Report = {"publishers": [one.report() for one in publishers], "subscribers": counted}
+    for client in clients:
+        if trouble := client.trouble():
             raise Trouble(trouble)
     return report
 

@@ -1,17 +1,16 @@
 """Measures one point, or kills consumers of a series.
 
-Each has a separate server or file, so that no message of another one can be there. `options` are
-those of study.py.
+Each has a separate server or file, so that no message of another one can be there.
 """
 
 import json
 import math
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from statistics import fmean, median, pstdev
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import redis
 
@@ -20,6 +19,7 @@ from flatlands.loadtest.kit.machine import shared_out
 from flatlands.loadtest.kit.processes import START_SECONDS, Program, Trouble
 from flatlands.loadtest.studies.children import Children
 from flatlands.loadtest.studies.work_queues.account import account, handed_out_again, together
+from flatlands.loadtest.studies.work_queues.options import Options
 from flatlands.loadtest.studies.work_queues.series import (
     FIFOS,
     FILLED_MESSAGES,
@@ -29,9 +29,13 @@ from flatlands.loadtest.studies.work_queues.series import (
     Fifo,
     Take,
 )
+from flatlands.loadtest.studies.work_queues.ways import Lasting
 from flatlands.loadtest.studies.work_queues.worker import (
     CLAIMED_AT_ONCE,
     WORK_S,
+    PullReport,
+    PushReport,
+    TakeReport,
     message,
     number_of,
     queue_of,
@@ -43,9 +47,53 @@ SLOW_S = 2.0
 #: A worker may need so long in addition.
 LATE_S = 30.0
 
-
 #: Seconds after which a consumer is killed, when it next claims messages.
 LIFE_S = 1.0
+
+
+class TakeMs(TypedDict):
+    """The ms of a take."""
+
+    median: float
+    mean: float
+    least: float
+
+
+class Taken(TypedDict):
+    """The figures of a way to take, see take_figures()."""
+
+    series: str
+    kind: Literal["take"]
+    ms: TakeMs
+    spread: float
+    rejects: int
+    us: dict[str, float | None]
+    account: dict[str, int]
+    takes: list[list[float]]
+
+
+class Fifoed(TypedDict):
+    """The figures of a FIFO shape, see fifo_figures()."""
+
+    series: str
+    kind: Literal["fifo"]
+    messages: int
+    pushed: float
+    pulled: float
+    us: dict[str, float | None]
+    account: dict[str, int]
+
+
+class Killed(TypedDict):
+    """What became of the messages of consumers that died, see kill_figures()."""
+
+    series: str
+    kind: Literal["kill"]
+    held: list[int]
+    account: dict[str, int]
+
+
+Point = Taken | Fifoed | Killed
 
 
 class Ground:
@@ -80,7 +128,7 @@ class Ground:
             url = series.server
             yield self.server() if url == "redis://" else f"{url}{folder}/store.db"
 
-    def worker(self, name: str, config: dict[str, Any]) -> Program:
+    def worker(self, name: str, config: Mapping[str, object]) -> Program:
         """Start a worker."""
         config = {"queue": self.queue, **config}
         return self.children.module(name, "work_queues.worker", config, self._client_cpus)
@@ -91,12 +139,12 @@ class Ground:
         for worker in workers:
             worker.send({"go": True})
 
-    def answers(self, workers: list[Program], messages: int) -> list[dict[str, Any]]:
+    def answers(self, workers: list[Program], messages: int) -> list[Any]:
         """Wait for the reports of workers that had this many messages."""
         return self.children.answers(workers, LATE_S + SLOW_S * messages / 1000)
 
 
-def measure(name: str, options: Any) -> dict[str, Any]:
+def measure(name: str, options: Options) -> Point:
     """Measure a series and return its figures. Raises Trouble and Interrupted.
 
     All processes have ended when it returns or raises.
@@ -109,20 +157,21 @@ def measure(name: str, options: Any) -> dict[str, Any]:
         return _fifo(FIFOS[name], options.messages, ground)
 
 
-def _take(series: Take, options: Any, ground: Ground) -> dict[str, Any]:
+def _take(series: Take, options: Options, ground: Ground) -> Taken:
     repeat, threshold = options.repeat, options.threshold / 100
     with ground.store(series) as url:
         config = {"role": "take", "url": url, "way": series.name}
         worker = ground.worker("the consumer", {**config, "repeat": repeat, "threshold": threshold})
         ground.begin([worker])
         turns = repeat + 1
+        report: TakeReport
         [report] = ground.answers(
             [worker], (turns + (threshold > 0) * repeat * REJECTS) * FILLED_MESSAGES
         )
     return take_figures(series.name, (turns + report["rejects"]) * FILLED_MESSAGES, report)
 
 
-def take_figures(name: str, put: int, report: dict[str, Any]) -> dict[str, Any]:
+def take_figures(name: str, put: int, report: TakeReport) -> Taken:
     """Return the figures of a way to take, from the report of its worker; `put` are all messages.
 
     `ms` is for a take, `us` the CPU time of a message, of client and server. `spread` is the
@@ -144,7 +193,7 @@ def take_figures(name: str, put: int, report: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _fifo(shape: Fifo, messages: int, ground: Ground) -> dict[str, Any]:
+def _fifo(shape: Fifo, messages: int, ground: Ground) -> Fifoed:
     url = ground.server()
     dues = due_of(shape, messages, ground.queue)
     common = {"url": url, "shape": shape.name}
@@ -177,11 +226,11 @@ def due_of(shape: Fifo, messages: int, name: str) -> dict[str, list[int]]:
 def fifo_figures(
     name: str,
     dues: Sequence[Sequence[int]],
-    pushed: dict[str, Any],
-    pulled: Sequence[dict[str, Any]],
+    pushed: PushReport,
+    pulled: Sequence[PullReport],
     waiting: Sequence[int],
     server: float,
-) -> dict[str, Any]:
+) -> Fifoed:
     """Return the figures of a FIFO shape, from the reports of its workers.
 
     `dues` and `waiting` have for each queue the numbers of its messages, and how many are left;
@@ -206,7 +255,7 @@ def fifo_figures(
     }
 
 
-def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
+def _kill(series: Take, deaths: int, ground: Ground) -> Killed:
     """Kill one consumer after the other, and let a last one finish the work of all."""
     # More than they can do before the last death.
     put = (deaths + 1) * (int(LIFE_S / WORK_S) + 1) * CLAIMED_AT_ONCE
@@ -230,7 +279,8 @@ def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
         return False
 
     with ground.store(series) as url:
-        way: Any = series.way(url, ground.queue)
+        way = series.way(url, ground.queue)
+        assert isinstance(way, Lasting)
         for first in range(0, put, 1000):
             way.put([message(n) for n in range(first, min(first + 1000, put))])
         config = {"role": "consume", "url": url, "way": series.name}
@@ -262,7 +312,7 @@ def kill_figures(
     claims: Sequence[tuple[int, int]],
     held: Sequence[Sequence[int]],
     left: tuple[int, int],
-) -> dict[str, Any]:
+) -> Killed:
     """Return what became of the messages whose consumers died, see account.handed_out_again.
 
     `left` is how many wait and how many are held at the end.
@@ -285,7 +335,7 @@ def _told() -> Iterator[None]:
         raise Trouble(str(error)) from error
 
 
-def _per_message(seconds: dict[str, float | None], messages: int) -> dict[str, float | None]:
+def _per_message(seconds: Mapping[str, float | None], messages: int) -> dict[str, float | None]:
     """Return microseconds a message from seconds of all messages; None for what is not known."""
     return {
         name: None if used is None or math.isnan(used) else used * 1e6 / messages

@@ -1,6 +1,7 @@
 """What is compared, and the figures of 2016 and 2021."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from flatlands.loadtest.studies.work_queues import ways
 from flatlands.loadtest.studies.work_queues.ways import Way
@@ -20,7 +21,7 @@ class Take:
     is started, or of its file, and `past` are the ms of a take in 2016, on average."""
 
     name: str
-    way: type[Way]
+    way: type[Way[Any]]
     label: str
     server: str = "redis://"
     past: float | None = None
@@ -79,3 +80,5 @@ FIFOS = {
         Fifo("1x5-by-50", "1x5, BLMPOP by 50", pullers=5, pushed=50, pulled=50),
     )
 }
+
+SERIES: dict[str, Take | Fifo] = {**TAKES, **FIFOS}

@@ -8,7 +8,7 @@ clock but Redis's.
 import random
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Generic, TypeVar
 
 from flatlands.loadtest.kit.brokers import certificates, open_redis
 from flatlands.stores.base import Item
@@ -26,11 +26,14 @@ DELAY = 5
 #: Seconds that BLMOVE waits for a message.
 WAIT_S = 1
 
+#: What acknowledges a message.
+Ack = TypeVar("Ack")
+
 #: What `claim` returns: what acknowledges each message, and the messages.
-Claim = tuple[Sequence[Any], Sequence[bytes]]
+Claim = tuple[Sequence[Ack], Sequence[bytes]]
 
 
-class Way:
+class Way(Generic[Ack]):
     """A queue, and one connection to it: to the server or file at `url`. All keys on a server begin
     with the name `queue`, or contain it."""
 
@@ -41,11 +44,11 @@ class Way:
         """Add messages, at most 1,000, at the end of the queue."""
         raise NotImplementedError
 
-    def claim(self, most: int) -> Claim:
+    def claim(self, most: int) -> Claim[Ack]:
         """Claim up to `most` messages."""
         raise NotImplementedError
 
-    def done(self, claimed: Sequence[Any]) -> None:
+    def done(self, claimed: Sequence[Ack]) -> None:
         """Acknowledge messages by the first part of what `claim` has returned."""
 
     def left(self) -> tuple[int, int]:
@@ -53,10 +56,10 @@ class Way:
         raise NotImplementedError
 
 
-class Lasting(Way):
+class Lasting(Way[Ack]):
     """A queue that hands out again what a dead consumer held, and counts how often."""
 
-    def claim_for(self, most: int, lease: int) -> list[tuple[Any, bytes, int]]:
+    def claim_for(self, most: int, lease: int) -> list[tuple[Ack, bytes, int]]:
         """Claim messages, including those that others have held for at least `lease` ms.
 
         Returns for each what acknowledges it, the message, and how often it was handed out.
@@ -68,7 +71,7 @@ class Lasting(Way):
         raise NotImplementedError
 
 
-class Popped(Way):
+class Popped(Way[bytes]):
     """A Redis list. A message is gone when it is claimed."""
 
     def __init__(self, url: str, queue: str) -> None:
@@ -77,7 +80,7 @@ class Popped(Way):
     def put(self, bodies: Sequence[bytes]) -> None:
         self.redis.rpush(self.queue, *bodies)
 
-    def claim(self, most: int) -> Claim:
+    def claim(self, most: int) -> Claim[bytes]:
         bodies = self.pop(most)
         return bodies, bodies
 
@@ -122,7 +125,8 @@ class Scripted(Popped):
         self._script = self.redis.register_script(self.text)
 
     def pop(self, most: int) -> list[bytes]:
-        return self._script(keys=[self.queue, self.later], args=[most])
+        found: list[bytes] = self._script(keys=[self.queue, self.later], args=[most])
+        return found
 
 
 class Delayed(Scripted):
@@ -177,7 +181,7 @@ class Moved(Popped):
             found.append(body)
         return found
 
-    def done(self, claimed: Sequence[Any]) -> None:
+    def done(self, claimed: Sequence[bytes]) -> None:
         for body in claimed:
             self.redis.lrem(f"{self.queue}:held", 1, body)
 
@@ -185,7 +189,7 @@ class Moved(Popped):
         return self.redis.llen(self.queue), self.redis.llen(f"{self.queue}:held")
 
 
-class Streamed(Lasting):
+class Streamed(Lasting[bytes]):
     """A stream with a group of consumers: XREADGROUP, then XACK and XDEL in one round trip."""
 
     def __init__(self, url: str, queue: str) -> None:
@@ -201,12 +205,12 @@ class Streamed(Lasting):
             pipeline.xadd(self.queue, {"body": body})
         pipeline.execute()
 
-    def claim(self, most: int) -> Claim:
+    def claim(self, most: int) -> Claim[bytes]:
         found = self._redis.xreadgroup(GROUP, self._name, {self.queue: ">"}, count=most)
         entries = found[0][1] if found else []
         return [id for id, _ in entries], [fields[b"body"] for _, fields in entries]
 
-    def done(self, claimed: Sequence[Any]) -> None:
+    def done(self, claimed: Sequence[bytes]) -> None:
         pipeline = self._redis.pipeline(transaction=False)
         pipeline.xack(self.queue, GROUP, *claimed)
         pipeline.xdel(self.queue, *claimed)
@@ -216,7 +220,7 @@ class Streamed(Lasting):
         held = self._redis.xpending(self.queue, GROUP)["pending"]
         return self._redis.xlen(self.queue) - held, held
 
-    def claim_for(self, most: int, lease: int) -> list[tuple[Any, bytes, int]]:
+    def claim_for(self, most: int, lease: int) -> list[tuple[bytes, bytes, int]]:
         _, entries, _ = self._redis.xautoclaim(self.queue, GROUP, self._name, lease, count=most)
         bodies = {id: fields[b"body"] for id, fields in entries}
         if not bodies:
@@ -230,7 +234,7 @@ class Streamed(Lasting):
         return [self._redis.xrange(self.queue, id, id)[0][1][b"body"] for id in ids]
 
 
-class Stored(Lasting):
+class Stored(Lasting[str]):
     """A store of the game: a claim with a lease, and an acknowledgement."""
 
     def __init__(self, url: str, queue: str) -> None:
@@ -245,18 +249,18 @@ class Stored(Lasting):
             self.queue, [Item(f"{first + n:09}", 0, "", body) for n, body in enumerate(bodies)]
         )
 
-    def claim(self, most: int) -> Claim:
+    def claim(self, most: int) -> Claim[str]:
         found = self._store.claim(self.queue, most, LEASE)
         return [one.id for one in found], [one.body for one in found]
 
-    def done(self, claimed: Sequence[Any]) -> None:
+    def done(self, claimed: Sequence[str]) -> None:
         self._store.done(self.queue, claimed)
 
     def left(self) -> tuple[int, int]:
         held = len(self.held())
         return self._store.count(self.queue) - held, held
 
-    def claim_for(self, most: int, lease: int) -> list[tuple[Any, bytes, int]]:
+    def claim_for(self, most: int, lease: int) -> list[tuple[str, bytes, int]]:
         found = self._store.claim(self.queue, most, lease)
         return [(one.id, one.body, one.tries) for one in found]
 

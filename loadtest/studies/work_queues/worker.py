@@ -19,9 +19,9 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from statistics import fmean
-from typing import Any
+from typing import Literal, TypedDict
 
 import redis
 
@@ -35,7 +35,7 @@ from flatlands.loadtest.studies.work_queues.series import (
     TAKEN_AT_ONCE,
     TAKES,
 )
-from flatlands.loadtest.studies.work_queues.ways import Way
+from flatlands.loadtest.studies.work_queues.ways import Ack, Lasting, Way
 from flatlands.stores.base import StoreError
 
 #: What a message has in addition to its number, for about 115 bytes of JSON in all.
@@ -53,7 +53,71 @@ LEASE_MS = 2000
 
 clock = time.monotonic_ns
 
-Report = dict[str, Any]
+
+class TakeConfig(TypedDict):
+    """The configuration of a consumer that takes."""
+
+    role: Literal["take"]
+    url: str
+    queue: str
+    way: str
+    repeat: int
+    threshold: float
+
+
+class PushConfig(TypedDict):
+    """The configuration of a pusher."""
+
+    role: Literal["push"]
+    url: str
+    queue: str
+    shape: str
+    messages: int
+
+
+class PullConfig(TypedDict):
+    """The configuration of a puller."""
+
+    role: Literal["pull"]
+    url: str
+    queue: str
+    shape: str
+    due: int
+
+
+class ConsumeConfig(TypedDict):
+    """The configuration of a consumer that is killed."""
+
+    role: Literal["consume"]
+    url: str
+    queue: str
+    way: str
+
+
+Config = TakeConfig | PushConfig | PullConfig | ConsumeConfig
+
+
+class TakeReport(TypedDict):
+    """The ns of each take of each turn, how many turns were rejected, the CPU time of each
+    process, the numbers that came, and how many messages wait and are held at the end."""
+
+    times: list[list[int]]
+    rejects: int
+    cpu: dict[str, float | None]
+    got: list[int]
+    waiting: int
+    held: int
+
+
+PushReport = TypedDict("PushReport", {"from": int, "to": int, "cpu": float})
+
+
+class PullReport(TypedDict):
+    """The numbers that came, when the last one did, and the CPU time."""
+
+    got: list[int]
+    to: int
+    cpu: float
 
 
 def message(number: int) -> bytes:
@@ -67,12 +131,13 @@ def number_of(body: bytes) -> int:
     return number
 
 
-def take_all(way: Way, filled: int, most: int) -> tuple[list[int], list[int]]:
+def take_all(way: Way[Ack], filled: int, most: int) -> tuple[list[int], list[int]]:
     """Take what a queue was filled with; return the ns of each take, and the numbers that came.
 
     A take ends when its messages are decoded and acknowledged.
     """
-    times, got = [], []
+    times: list[int] = []
+    got: list[int] = []
     for _ in range(filled // most):
         started = clock()
         claimed, bodies = way.claim(most)
@@ -82,7 +147,7 @@ def take_all(way: Way, filled: int, most: int) -> tuple[list[int], list[int]]:
     return times, got
 
 
-def take(config: dict[str, Any], parent: Parent) -> Report:
+def take(config: TakeConfig, parent: Parent) -> TakeReport:
     """Fill a queue and empty it by takes, `repeat` times after a first time that is not counted.
     Turns that are rejected are repeated."""
     way, url = TAKES[config["way"]].way(config["url"], config["queue"]), config["url"]
@@ -109,9 +174,14 @@ def take(config: dict[str, Any], parent: Parent) -> Report:
         rejects += len(far)
     waiting, held = way.left()
     client, other = map(sum, zip(*used[1:], strict=True))
-    cpu = {"client": client, "server": other if server else None}
-    found = {"times": times, "rejects": rejects, "cpu": cpu}
-    return {**found, "got": got, "waiting": waiting, "held": held}
+    return {
+        "times": times,
+        "rejects": rejects,
+        "cpu": {"client": client, "server": other if server else None},
+        "got": got,
+        "waiting": waiting,
+        "held": held,
+    }
 
 
 def rejected(times: list[list[int]], threshold: float) -> list[int]:
@@ -122,7 +192,7 @@ def rejected(times: list[list[int]], threshold: float) -> list[int]:
     return [n for n, mean in enumerate(means) if 0 < threshold * middle <= abs(mean - middle)]
 
 
-def push(config: dict[str, Any], parent: Parent) -> Report:
+def push(config: PushConfig, parent: Parent) -> PushReport:
     """Push messages to the queues of a shape, in turn, as fast as it can."""
     client = open_redis(config["url"])
     client.ping()
@@ -153,7 +223,7 @@ def queue_of(name: str, number: int, together: int, queues: int) -> str:
     return f"{name}:{number // together % queues}"
 
 
-def pull(config: dict[str, Any], parent: Parent) -> Report:
+def pull(config: PullConfig, parent: Parent) -> PullReport:
     """Pull messages until all that are due were pulled, or no more can come."""
     client = open_redis(config["url"])
     client.ping()
@@ -177,9 +247,10 @@ def pull(config: dict[str, Any], parent: Parent) -> Report:
     return {"got": got, "to": last, "cpu": time.process_time() - cpu}
 
 
-def consume(config: dict[str, Any], parent: Parent) -> Report:
+def consume(config: ConsumeConfig, parent: Parent) -> Mapping[str, bool]:
     """Claim, work and acknowledge until the queue is empty."""
-    way: Any = TAKES[config["way"]].way(config["url"], config["queue"])
+    way = TAKES[config["way"]].way(config["url"], config["queue"])
+    assert isinstance(way, Lasting)
     begin(parent)
     while True:
         claimed = way.claim_for(CLAIMED_AT_ONCE, LEASE_MS)
@@ -200,17 +271,15 @@ def begin(parent: Parent) -> None:
     parent.wait(time.sleep)
 
 
-ROLES: dict[str, Callable[[dict[str, Any], Parent], Report]] = {
-    "take": take,
-    "push": push,
-    "pull": pull,
-    "consume": consume,
-}
-
-
-def work(config: dict[str, Any], parent: Parent) -> Report:
+def work(config: Config, parent: Parent) -> Mapping[str, object]:
     """Do the work of the role in the configuration, and return the report."""
-    return ROLES[config["role"]](config, parent)
+    if config["role"] == "take":
+        return take(config, parent)
+    if config["role"] == "push":
+        return push(config, parent)
+    if config["role"] == "pull":
+        return pull(config, parent)
+    return consume(config, parent)
 
 
 if __name__ == "__main__":

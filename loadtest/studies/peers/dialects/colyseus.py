@@ -5,16 +5,16 @@ import json
 
 import msgpack
 
-from flatlands.loadtest.studies.peers.dialect import Refused
+from flatlands.loadtest.studies.peers.dialect import Address, Lines, Refused, Square
 
 #: Address -> the connection that is kept open for all players' reservations.
-_http = {}
+_http: dict[Address, http.client.HTTPConnection] = {}
 
 
-def path(address, square):
+def path(address: Address, square: Square) -> str:
     """Reserve a seat, and return its path. Raises Refused."""
     if address not in _http:
-        _http[address] = http.client.HTTPConnection(*address, timeout=10)
+        _http[address] = http.client.HTTPConnection(address[0], address[1], timeout=10)
     connection = _http[address]
     body = json.dumps({"column": square[0], "row": square[1]})
     headers = {"Content-Type": "application/json"}
@@ -30,11 +30,11 @@ def path(address, square):
     return f"/{seat['processId']}/{seat['roomId']}?sessionId={seat['sessionId']}"
 
 
-def lines(square):
+def lines(square: Square) -> Lines:
     """The first message names the serializer, "schema". The reply of kind 10 confirms the seat."""
     return (b"schema", b"\x0a"), (b"joined", b"")
 
 
-def move(x, y, marker):
+def move(x: int, y: int, marker: str) -> bytes:
     """Return a message of kind 13 with its name, and an object."""
-    return b"\x0d\xa4move" + msgpack.packb({"x": x, "y": y, "marker": marker})
+    return b"\x0d\xa4move" + bytes(msgpack.packb({"x": x, "y": y, "marker": marker}))

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-#: The types of matplotlib.
-Figure = Axes = Any
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    Figure = Axes = Any
 
 #: One colour per backend; variants of a backend have a `tint` of it.
 COLOURS = {
@@ -43,7 +46,7 @@ LABEL_GAP = 12.5
 #: The background of a label, which hides the curves behind it.
 _BEHIND = {"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 0.8}
 
-STYLE = {
+STYLE: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["Helvetica Neue", "Helvetica", "Arial", "DejaVu Sans"],
     "font.size": 9.5,
@@ -222,7 +225,7 @@ def save(figure: Figure, folder: Path, name: str) -> str:
 
 def blank(title: str, y: str, height: float = SIZE[1]) -> tuple[Figure, Axes]:
     """Return an empty figure and its axes. `y`, the label of the vertical axis, is above it."""
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
 
     figure = Figure(figsize=(SIZE[0], height), layout="constrained")
     figure.suptitle(title, x=0.012, ha="left", fontsize=12.5, fontweight="bold")

@@ -47,7 +47,7 @@ class Behaviour:
     ) -> None:
         self._plan, self._event_queue = plan, event_queue
         self.sockets, self.counters = sockets, counters
-        self.dues = IntentTimes(plan.dues, plan.bots, plan.elsewhere)
+        self.intent_times = IntentTimes(plan.dues, plan.bots, plan.elsewhere)
         self._rules = Rules()
         self.door = Door(
             plan.address,
@@ -148,7 +148,7 @@ class Behaviour:
 
     def view(self) -> SlotTable:
         """Return a view that knows nothing yet."""
-        return SlotTable(self._rules, self.dues, self.counters.players)
+        return SlotTable(self._rules, self.intent_times, self.counters.players)
 
     def welcomed(self, bot: Bot) -> None:
         """Note that a bot has become a player."""
@@ -306,4 +306,5 @@ def _door_at(address: str, home: Door) -> Door | None:
         found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except OSError:
         return None
-    return Door(found[0][4][:2], name, tls, f"{parts.path}/ws", home.login)
+    ip = str(found[0][4][0])
+    return Door((ip, port), name, tls, f"{parts.path}/ws", home.login)

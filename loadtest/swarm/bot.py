@@ -64,12 +64,12 @@ class Bot(Connection, Playing):
     Only the starts of tracks are in ms of the clock of the bot's node. `offset` is that clock minus
     the run's, in ms, as the quickest pong until now has shown it.
 
-    `world` is the Behaviour of its process (behaviour.py), which it uses and to which it reports.
+    `behaviour` is the Behaviour of its process (behaviour.py): the bot uses it and reports to it.
     """
 
     def __init__(
         self,
-        world: Any,
+        behaviour: Any,
         index: int,
         viewport: tuple[int, int],
         *,
@@ -77,16 +77,16 @@ class Bot(Connection, Playing):
         sees: bool = False,
         ticket: str = "",
     ) -> None:
-        Connection.__init__(self, world.door, world.sockets)
+        Connection.__init__(self, behaviour.door, behaviour.sockets)
         Playing.__init__(self, f"bot-{index}", ticket)
-        self.world, self._counters = world, world.counters
+        self.behaviour, self._counters = behaviour, behaviour.counters
         self.index = index
         #: Tiles that its screen shows.
         self.viewport = viewport
-        self.observer = Observer(world.dues) if observes else None
+        self.observer = Observer(behaviour.intent_times) if observes else None
         self.sees = sees
         #: What is known of the players in the squares that it holds.
-        self.view = world.view()
+        self.view = behaviour.view()
         #: How many reads of its socket wait to be processed.
         self.waiting = 0
         #: Three values for the scenario: where the bot began, in tiles, its heading, and how many
@@ -136,8 +136,8 @@ class Bot(Connection, Playing):
         self._forget_all()
         self._anew: set[Square] = set()
         if self.observer is not None:
-            self.observer = Observer(self.world.dues)
-        self.view = self.world.view()
+            self.observer = Observer(self.behaviour.intent_times)
+        self.view = self.behaviour.view()
         self.view.bots.add(self)
         self.dial(DEAF_BUFFER if self.deaf else 0)
 
@@ -180,7 +180,7 @@ class Bot(Connection, Playing):
 
     def _go_over(self, now: int) -> None:
         """Continue at another machine; keep the connection to the last one until that is done."""
-        door, self._asked_to = self.world.door_at(self._asked_to), ""
+        door, self._asked_to = self.behaviour.door_at(self._asked_to), ""
         if door is None or self.deaf or self.rude:
             return
         self._counters.counted["moved"] += 1
@@ -201,7 +201,7 @@ class Bot(Connection, Playing):
         self.hold_nothing()
         self._forget_all()
         self.view.bots.discard(self)
-        self.view = self.world.view()
+        self.view = self.behaviour.view()
         self.view.bots.add(self)
         self.flush = 0
 
@@ -229,7 +229,7 @@ class Bot(Connection, Playing):
         self._unread += flush.size
         if self.state == PLAYING:
             if not self.ack_due:
-                self.world.ack_after(self, now)
+                self.behaviour.ack_after(self, now)
             self.flush = flush.number
             if self._unread > ACK_BYTES:
                 self.acknowledge(now)
@@ -253,8 +253,8 @@ class Bot(Connection, Playing):
         """Note that the connection is lost. `code` is that of the server's close frame, or 0."""
         played = self.id != 0
         self._end(why, heard=False)
-        self._door = self.world.door
-        self.world.lost(self, why, code, played)
+        self._door = self.behaviour.door
+        self.behaviour.lost(self, why, code, played)
 
     def leave(self, code: int = 1000) -> None:
         """Send a close frame and hang up. Unless `code` is 1000, it may come back as itself."""
@@ -269,12 +269,12 @@ class Bot(Connection, Playing):
 
     def begin_anew(self) -> None:
         """Become a new player with the next connection."""
-        self.world.forget(self)
+        self.behaviour.forget(self)
         self._token, self.former = None, 0
 
     def _end(self, why: str, *, heard: bool | None) -> None:
         if self.id:
-            self.lives.append(self.life(self.world.now(), why))
+            self.lives.append(self.life(self.behaviour.now(), why))
             self.former = self.id
         self.hold_nothing()
         self.view.bots.discard(self)
@@ -345,7 +345,7 @@ class Bot(Connection, Playing):
         if self.walking != "none":
             last = self.intent_log.intents[-1] if self.intent_log.intents else 0
             # The time at which a move is due identifies it: no two are due at one time.
-            self.intend(max(self.due, last + 1), self.world.now(), kind, *fields)
+            self.intend(max(self.due, last + 1), self.behaviour.now(), kind, *fields)
             self._counters.moves += 1
 
     def intend(self, due: int, now: int, kind: int, *fields: int) -> None:
@@ -354,7 +354,7 @@ class Bot(Connection, Playing):
         An acknowledgement that is due soon goes with it, as in the browser's page.
         """
         number = self.intent_log.intend(due, now)
-        self.world.dues.put(self.index, number, due)
+        self.behaviour.intent_times.put(self.index, number, due)
         data = wire.message(kind, number, self._node_time(due), *fields)
         if self.ack_due and self.ack_by - now < ACK_WITH:
             data += self._acknowledge(now)
@@ -391,13 +391,13 @@ class Bot(Connection, Playing):
 
     def now(self) -> float:
         """Return the node's time in ms, approximately."""
-        return self._node_time(self.world.now())
+        return self._node_time(self.behaviour.now())
 
     def place(self, id: int | None = None) -> tuple[float, float]:
         """Return where it, or a player that it sees, is by what it was told: (x, y) in tiles."""
         if id not in (None, self.id):
             return super().place(id)
-        x, y = self.intent_log.at(self._node_time(self.world.now()))
+        x, y = self.intent_log.at(self._node_time(self.behaviour.now()))
         return x / TILE, y / TILE
 
     @property
@@ -472,18 +472,18 @@ class Bot(Connection, Playing):
         self.walking = next((name for what, _, name, _ in fields[15] if what == "walking"), "free")
         self.state = PLAYING
         self.offset = node_now - now / 1000
-        self.world.rules(side, speed, diagonal, drop)
-        self.world.dues.name(self.index, self.id)
+        self.behaviour.rules(side, speed, diagonal, drop)
+        self.behaviour.intent_times.name(self.index, self.id)
         self.intent_log.position = x, y, 0, 0, node_now, 0
         self._welcomed = now
         if self.former == self.id and not self.intent_log.timeline:
             # A player that comes back before it is removed stands where it stood, without an event.
-            span = self.world.span
+            span = self.behaviour.span
             self.intent_log.go_on((x // span, y // span), now)
         if self.former != self.id:
             self.home = x / TILE, y / TILE
             self.intent_log.former = 0
-        self.world.welcomed(self)
+        self.behaviour.welcomed(self)
         self._let_go()
         self.ping(now)
 
@@ -506,7 +506,7 @@ class Bot(Connection, Playing):
     def _check_ready(self, now: int) -> None:
         if not self.missing and not self.ready_at:
             self.ready_at = now
-            self.world.ready(self, now)
+            self.behaviour.ready(self, now)
 
 
 def _squares(rect: tuple[int, int, int, int] | None) -> set[Square]:

@@ -52,7 +52,7 @@ class Lockstep:
             id: 0
             for id, player in bot.observer.players.items()
             if max(abs(player.square[0] - own[0]), abs(player.square[1] - own[1])) <= 1
-            and bot.world.dues.knows(id)
+            and bot.behaviour.intent_times.knows(id)
         }
         self._stepped[bot.index] = self._plan.now()
 

@@ -42,9 +42,9 @@ class Observer(Model):
     acknowledges none.
     """
 
-    def __init__(self, dues: IntentTimes) -> None:
+    def __init__(self, intent_times: IntentTimes) -> None:
         super().__init__()
-        self._dues = dues
+        self._intent_times = intent_times
         #: When the message came that is being read; the row of its batch, or -1 for a snapshot; and
         #: whether the batch was begun before one that has come.
         self._now, self._row, self._late = 0, -1, False
@@ -142,7 +142,7 @@ class Observer(Model):
                 self.reordered += 1
             if seq > before:
                 self._told[id] = seq
-        self._news.extend((self._now, id, self._dues.get(id, ack), kind, self._row, seq))
+        self._news.extend((self._now, id, self._intent_times.get(id, ack), kind, self._row, seq))
 
     def note_nobody(self) -> None:
         """Count a record or a sketch that names nobody."""
@@ -179,7 +179,7 @@ class Observer(Model):
             "rows": np.array(self._rows, dtype=np.int64).reshape(-1, 5),
             "beliefs": np.array(
                 [
-                    (id, p.seq, self._dues.get(id, p.ack), *p.square, *p.track, p.rough)
+                    (id, p.seq, self._intent_times.get(id, p.ack), *p.square, *p.track, p.rough)
                     for id, p in self.players.items()
                 ],
                 dtype=np.int64,

@@ -45,8 +45,8 @@ Slots = dict[tuple[int, int], tuple[Known, int]]
 class SlotTable:
     """The slots of one node. `players` are the process's bots (bot.py) by their players' ids."""
 
-    def __init__(self, rules: Rules, dues: IntentTimes, players: dict[int, Any]) -> None:
-        self._rules, self._dues, self._players = rules, dues, players
+    def __init__(self, rules: Rules, intent_times: IntentTimes, players: dict[int, Any]) -> None:
+        self._rules, self._intent_times, self._players = rules, intent_times, players
         #: A number that no other view has, in any process of a run.
         self.name = os.getpid() << 32 | next(_names)
         #: The view that this one has become a part of, or None.
@@ -147,7 +147,7 @@ class SlotTable:
                 known.seq = seq = seq + later
                 if acked := record[2] - ack & 255:
                     known.ack = ack = ack + acked
-                    if due := self._dues.get(known.id, ack):
+                    if due := self._intent_times.get(known.id, ack):
                         dues.append(due)
             if known.id in self._players:
                 track = self._rules.tracked(square, batch.sent, record, known.pace)
@@ -159,7 +159,11 @@ class SlotTable:
                 id, seq, ack = enter[:3]
                 before = self._known.get(id)
                 new = before is None or ack != before.ack and seq > before.seq
-                if self._enter(slots, source, enter) and new and (due := self._dues.get(id, ack)):
+                if (
+                    self._enter(slots, source, enter)
+                    and new
+                    and (due := self._intent_times.get(id, ack))
+                ):
                     dues.append(due)
                 if id in self._players:
                     track = self._rules.entered(square, batch.sent, enter)
@@ -191,7 +195,7 @@ class SlotTable:
                 known.seq += risen
                 if acked := (marks >> 4) - known.ack & 15:
                     known.ack += acked
-                    if due := self._dues.get(known.id, known.ack):
+                    if due := self._intent_times.get(known.id, known.ack):
                         dues.append(due)
         if not self._held[square]:
             del self._slots[square], self._held[square]

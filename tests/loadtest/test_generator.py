@@ -167,7 +167,7 @@ def test_in_lockstep_nobody_waits_for_players_that_are_not_bots(pipe):
     bot.side = 16
     bot.home = (0, 0)
     for index, id in enumerate((70_000, 70_001)):
-        play.dues.name(index, id)
+        play.intent_times.name(index, id)
     # A clockwork walker and a stranger's player stand beside the bots.
     for id in (70_000, 70_001, 5, 90_000):
         bot.observer.players[id] = Known(id, 1, 0, "", False, (span, 0, 0, 0, 0, 0), (0, 0), 0, 1)

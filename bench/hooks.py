@@ -40,14 +40,21 @@ def costs(bench: Bench) -> dict[str, float]:
     """Return us of CPU for each call, and for each player that a call is about."""
     node = bench.node
     residents = list(node.residents.by_id.values())
+    game = node.game
+    assert isinstance(game, Game)
+
+    def step() -> None:
+        for resident in residents:
+            node.play._step(resident, [(0, 0)])
+
+    def enter() -> None:
+        for resident in residents:
+            node.play._entered(resident, resident.square)
+
     hooks: dict[str, Callable[[], object]] = {
-        "on_step, which may not wait": lambda: [
-            node.play._step(resident, [(0, 0)]) for resident in residents
-        ],
-        "on_enter, which may wait": lambda: [
-            node.play._entered(resident, resident.square) for resident in residents
-        ],
-        "each=True, for each player": lambda: play._with_each(node, node.game.look),
+        "on_step, which may not wait": step,
+        "on_enter, which may wait": enter,
+        "each=True, for each player": lambda: play._with_each(node, game.look),
     }
     found = {}
     for name, call in hooks.items():

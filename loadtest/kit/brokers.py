@@ -57,10 +57,12 @@ def start(stack: ExitStack, url: str) -> Started:
     A URL with a host is returned unchanged, without programs. Several URLs, separated by commas,
     are a ring. The programs end with the stack. Raises Trouble and Interrupted.
     """
-    urls, programs = [], []
+    urls: list[str] = []
+    programs: list[Program] = []
     for one in re.split(r",(?=[a-z+]+://)", url):
         scheme, separator, rest = one.strip().partition("://")
-        made, started = one.strip(), []
+        made = one.strip()
+        started: list[Program] = []
         if separator and not rest and scheme in STARTERS:
             made, started = STARTERS[scheme](stack)
         elif separator and not rest and scheme not in ("memory", "null"):

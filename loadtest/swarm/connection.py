@@ -56,6 +56,14 @@ class Connection:
         #: Whether anything more is to be read.
         self.reads = False
 
+    def opened(self) -> None:
+        """Begin to talk to the server: it has accepted the connection, and TLS is set up."""
+        raise NotImplementedError
+
+    def lose(self, why: str, code: int = 0) -> None:
+        """Note that the connection is lost. `code` is that of the server's close frame, or 0."""
+        raise NotImplementedError
+
     def dial(self, receive_buffer: int) -> None:
         """Begin to connect. `receive_buffer` is in bytes; 0 leaves it to the system."""
         family = socket.AF_INET6 if ":" in self._door.address[0] else socket.AF_INET

@@ -75,7 +75,7 @@ def play(line: ControlChannel) -> bool:
         try:
             while True:
                 signals.check()
-                for source in wait([line, *pipes], 0.25):
+                for source in wait([line.fileno(), *pipes], 0.25):
                     if isinstance(source, Connection):
                         line.send((*source.recv(), pipes.index(source)))
                         continue

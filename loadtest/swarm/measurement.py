@@ -34,7 +34,8 @@ class ProgressTotals:
 
     def at(self) -> int:
         """Return the average time, in us, of the processes' progress; 0 if there is none yet."""
-        return sum(progress["at"] for progress in self._latest.values()) // (len(self._latest) or 1)
+        total: int = sum(progress["at"] for progress in self._latest.values())
+        return total // (len(self._latest) or 1)
 
     def total(self) -> dict[str, Any]:
         """Return the sums of all counts, by their names."""
@@ -106,7 +107,8 @@ def _growth(before: dict[str, Any], after: dict[str, Any], name: str) -> float |
     has ended is no longer counted."""
     if before[name] is None or after[name] is None:
         return None
-    return max(after[name] - before[name], 0)
+    grown: float = max(after[name] - before[name], 0)
+    return grown
 
 
 class Measurement:

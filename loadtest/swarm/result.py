@@ -120,7 +120,7 @@ class Result:
 
 def figures(
     totals: Mapping[str, float | None],
-    latency: Mapping[str, float],
+    latency: Mapping[str, float | None],
     seconds: float,
     processes: int,
 ) -> dict[str, float | None]:

@@ -297,7 +297,8 @@ class _Run:
         if kind == "report":
             self._reports.append({**content, "who": who})
         else:
-            self._latest.update(who, *(number or [self._pipes.index(pipe)]), content)
+            process = number[0] if number else self._pipes.index(pipe)
+            self._latest.update(who, process, content)
 
     def _wait(
         self,
@@ -316,9 +317,10 @@ class _Run:
             self._phase_began = phase, started
         while (left := started + seconds - time.monotonic()) > 0:
             signals.check()
-            for pipe in wait(self._pipes, min(left, 0.25)):
-                assert isinstance(pipe, Connection | RemoteGenerator)
-                self._hear(pipe)
+            pipes = {pipe.fileno(): pipe for pipe in self._pipes}
+            for fd in wait(list(pipes), min(left, 0.25)):
+                assert isinstance(fd, int)
+                self._hear(pipes[fd])
             for remote in self._remotes:
                 if phase != "reporting" and time.monotonic() - remote.heard > SILENT_SECONDS:
                     raise _Ended(

@@ -66,7 +66,8 @@ class Target:
     def cost(self) -> dict[str, float | None]:
         """Return CPU seconds since the start, and MB of resident memory, of server and broker; None
         stands for what is not known, and for a broker that is not a process."""
-        servers, others = set(), {broker.process for broker in self.brokers}
+        servers: set[psutil.Process] = set()
+        others: set[psutil.Process] = {broker.process for broker in self.brokers}
         if self.program is not None:
             servers.add(self.program.process)
             for child, command in children(self.program.process).items():

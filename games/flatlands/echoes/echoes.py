@@ -23,7 +23,7 @@ from flatlands import (
 from flatlands.games.flatlands.echoes.run import LENGTH, Place, Point, between, packed
 from flatlands.games.flatlands.ground.posts import SIDES, Posts
 from flatlands.games.flatlands.notes import LINES, Note, note
-from flatlands.games.flatlands.pace import LONGEST
+from flatlands.games.flatlands.pace import LONGEST, WAITS
 from flatlands.server.game.game import Game
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
@@ -175,6 +175,9 @@ class Echoes(Part):
             run = between(way, start, goal)
         if run is None:
             raise Refused("far", "you have not arrived there yet", None)
+        if run[0][0] > WAITS:
+            # By now it may have been faster on a road.
+            raise Refused("race", f"a race is off after {WAITS // 1000} s at its start: begin anew")
         if run[-1][0] - run[0][0] > LONGEST:
             raise Refused("race", f"a race counts only if you arrive within {LONGEST // 1000} s")
         return run, start, self.now() - way[-1][0]

@@ -55,6 +55,9 @@ FROM_LANDMARK = 6
 #: Nothing is planted within so many tiles of what lies in the world, along each axis.
 FROM_THINGS = 1
 
+#: What a player reads that has no gem.
+NO_GEM: Final = "planting costs a gem, and you have none left: find one"
+
 #: The kinds of ground on which something can be planted.
 SOIL: Final = frozenset((GRASS, SAND, WOOD))
 
@@ -108,14 +111,22 @@ class Gardens(Part):
         if not me.near(tile, REACH):
             raise Refused("far", "you are too far away to plant there", None)
         self._check(tile)
+        if self.plants.read(tile):
+            raise Refused("garden", "something already grows there")
+        found, what = me.rank(BOARD).n, f"{kind} {column} {row}"
+        # Before the claim, which keeps others from planting there.
+        if not self._can_pay(self.purses.read(me.owner), what, found):
+            raise Refused("garden", NO_GEM)
         mine = Claim(f"{column} {row}", owner=me.owner)
         claim = self.claims.change(mine.id, lambda there: mine if there is None else None)
         if claim is not None and claim.owner != me.owner:
             raise Refused("garden", "somebody else is planting there right now")
-        if self.plants.read(tile):
-            raise Refused("garden", "something already grows there")
-        found = me.rank(BOARD).n
-        purse = self._pay(me.owner, f"{kind} {column} {row}", found)
+        try:
+            purse = self._pay(me.owner, what, found)
+        except Refused:
+            # Its last gem was planted elsewhere meanwhile.
+            self.claims.forget(mine)
+            raise
         try:
             me.write(self.plants, tile, kind)
         except Refused:
@@ -129,6 +140,11 @@ class Gardens(Part):
         self.notes.add(line, LINES)
         me.send("sown", kind, column, row, found - purse.planted)
 
+    def _can_pay(self, purse: Purse | None, what: str, found: int) -> bool:
+        """Return whether an owner with this purse, who has found `found` gems, has one for `what`,
+        or has paid for it."""
+        return found > 0 if purse is None else purse.last == what or purse.planted < found
+
     def _pay(self, owner: str, what: str, found: int) -> Purse:
         """Take a gem from an owner that has found `found` of them, unless it last paid for `what`;
         return its purse. Raises Refused."""
@@ -137,8 +153,8 @@ class Gardens(Part):
             purse = Purse(owner) if purse is None else purse
             if purse.last == what:
                 return None
-            if purse.planted >= found:
-                raise Refused("garden", "planting costs a gem, and you have none left: find one")
+            if not self._can_pay(purse, what, found):
+                raise Refused("garden", NO_GEM)
             return purse.again(planted=purse.planted + 1, last=what)
 
         purse = self.purses.change(owner, pay)

@@ -11,7 +11,7 @@ from flatlands.games.flatlands.echoes import echoes as module
 from flatlands.games.flatlands.echoes.echoes import Echo, Echoes
 from flatlands.games.flatlands.echoes.run import LENGTH, RING, between, packed
 from flatlands.games.flatlands.ground.posts import APART, SIDES, Posts
-from flatlands.games.flatlands.pace import LONGEST
+from flatlands.games.flatlands.pace import LONGEST, WAITS
 from flatlands.server.players.recording import POINTS_MOST
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import SPEED, UNIT
@@ -308,6 +308,7 @@ def test_nobody_arrives_before_its_tracks_do_or_wins_a_race_it_has_not_begun():
     [
         ("home", "the race is off"),
         ("rest", "a race counts only"),
+        ("waits", "a race is off after 60 s at its start"),
         ("turns", "the race is off"),
         ("elsewhere", "you have not"),
     ],
@@ -329,6 +330,9 @@ def test_a_trick_does_not_count_as_a_run(trick, refusal):
         # A run of more than a minute does not count, wherever the runner rests.
         ada.go(-20.5, -1.5)
         world.run(LONGEST / 1000)
+    elif trick == "waits":
+        # On a road it would be faster once it could no longer be in a race.
+        world.run(WAITS / 1000 + 1)
     elif trick == "turns":
         for turn in range(POINTS_MOST):
             ada.walk(*[(1, 0), (-1, 0)][turn % 2])

@@ -149,6 +149,8 @@ def test_in_a_race_everybody_has_the_same_pace_even_on_a_road(world):
         world.run(1.5)
         assert pace(world, ada) == 100
     world.run(60)
+    assert pace(world, ada) == 100, "it may have waited at the start"
+    world.run(60)
     walk(world, ada, 1)
     ada.go(MEADOW[0] + LENGTH + 0.5, MEADOW[1] + 0.5)
     world.run(1.5)
@@ -179,6 +181,9 @@ def test_each_gem_plants_one_thing_and_everybody_sees_it(world, two):
     assert purse(world, ada) == purse(world, bob) == 0
     world.run(60)
     assert sow(world, bob, 1, 3) == "something already grows there"
+    # Who cannot pay keeps nobody else from planting.
+    give(world, ada, 3)
+    assert "you have none left" in sow(world, bob, 2) and sow(world, ada, 2) == ""
     # The book has a line for each garden and day.
     assert noted(world, ada) == [("plant", "", 2, *east(1))]
     world.check()

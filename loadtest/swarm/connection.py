@@ -8,6 +8,7 @@ import os
 import select
 import socket
 import ssl
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +45,7 @@ class Door:
         return wire.host(self.name, self.address[1], self.tls is not None)
 
 
-class Connection:
+class Connection(ABC):
     """One connection. A subclass has `opened`, `received` and `lose`: those of bot.py say what each
     is given."""
 
@@ -56,13 +57,13 @@ class Connection:
         #: Whether anything more is to be read.
         self.reads = False
 
+    @abstractmethod
     def opened(self) -> None:
         """Begin to talk to the server: it has accepted the connection, and TLS is set up."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lose(self, why: str, code: int = 0) -> None:
         """Note that the connection is lost. `code` is that of the server's close frame, or 0."""
-        raise NotImplementedError
 
     def dial(self, receive_buffer: int) -> None:
         """Begin to connect. `receive_buffer` is in bytes; 0 leaves it to the system."""

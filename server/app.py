@@ -6,7 +6,7 @@ from itertools import count
 import gevent
 from gevent import socket
 
-from flatlands.brokers.base import Broker
+from flatlands.brokers.base import Broker, bare
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.sessions import Sessions
 from flatlands.server.clients.tokens import Tokens
@@ -23,7 +23,13 @@ from flatlands.server.runtime import logs
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.runtime.port import listen
-from flatlands.server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
+from flatlands.server.settings import (
+    KEPT_BACK,
+    NO_STORE,
+    SPARE_DESCRIPTORS,
+    Settings,
+    raise_descriptor_limit,
+)
 from flatlands.server.web.admin import operator_pages
 from flatlands.server.web.pages import make_pages
 from flatlands.server.web.status import Status
@@ -61,8 +67,9 @@ class Server:
 
         # Its clients.
         descriptors = raise_descriptor_limit()
-        capacity = _capacity(settings.max_players, descriptors)
-        tokens = Tokens(settings.secret, f"{settings.seed} {settings.world}")
+        self._capacity = capacity = _capacity(settings.max_players, descriptors)
+        world = f"{settings.seed} {settings.world}"
+        tokens = Tokens(settings.secret, world, settings.secret_old)
         limits = Limits(
             self.stats,
             per_address=settings.max_per_address,
@@ -155,8 +162,18 @@ class Server:
         self.node.peers.start()
         self.node.router.start()
         self.node.play.start()
-        about = self.status.about()
-        logs.log_line("serve", **{name: it for name, it in about.items() if name != "worker"})
+        about, chosen = self.status.about(), self.settings
+        logs.log_line(
+            "serve",
+            **{name: it for name, it in about.items() if name != "worker"},
+            seed=chosen.seed,
+            side=chosen.side,
+            broker=bare(chosen.broker) or "memory://",
+            store=bare(chosen.store or NO_STORE),
+            workers=chosen.workers,
+            players=self._capacity,
+            per_address=chosen.max_per_address,
+        )
         if self.settings.listen_fd is None:
             self.open()
 

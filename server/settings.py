@@ -293,6 +293,11 @@ class Settings:
         "can see a command line, so set the variable instead",
         variable="SECRET_KEY",
     )
+    secret_old: str = option(
+        "the key before --secret: players come back with tokens that it has signed",
+        str.strip,
+        variable="SECRET_KEY_OLD",
+    )
     admin_token: str | None = option(
         "token that gives requests access to /admin, /metrics and /stats; other users can see a "
         "command line, so set the variable instead",

@@ -23,6 +23,9 @@ from flatlands.server.runtime.logs import log_line
 from flatlands.world.grid import viewport
 from flatlands.world.track import DIAGONAL, SPEED, UNIT
 
+#: What a newcomer reads whose token is of another world, of another secret, or too old.
+UNKNOWN_TOKEN = "you are new here: this world does not know who this browser was"
+
 
 def hello(
     session: Session,
@@ -104,6 +107,9 @@ def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
     )
     # Its last token is that of another connection, so there is a new one.
     session.renew_token(first=frame(protocol.welcome(welcome)))
+    if request.hello.token is not None and not admitted.back:
+        node.stats["unknown_tokens"] += 1
+        session.answer(protocol.error("token", UNKNOWN_TOKEN))
     if not node.peers.whole:
         session.tell_link()
     node.residents.attach(resident, session, view)

@@ -40,17 +40,19 @@ class Claim(NamedTuple):
 
 
 class Tokens:
-    """Makes and reads tokens. Without a secret they are valid until the process ends.
+    """Makes and reads tokens. Without a secret they are valid until the process ends. Those that
+    were made with the secret `old` are read, too.
 
     `world` is the name and the seed of the world: with the same secret, a place in another world is
     no place in this one.
     """
 
-    def __init__(self, secret: str | None, world: str = "") -> None:
-        secret = secret or secrets.token_hex()
-        self._serializer = URLSafeTimedSerializer(secret, f"flatlands {world}")
+    def __init__(self, secret: str | None, world: str = "", old: str = "") -> None:
+        # The last one signs.
+        known = [*([old] if old else []), secret or secrets.token_hex()]
+        self._serializer = URLSafeTimedSerializer(known, f"flatlands {world}")
         # Another salt, so that nobody can use an invitation, which is public, as a token.
-        self._inviting = URLSafeTimedSerializer(secret, f"flatlands invitation {world}")
+        self._inviting = URLSafeTimedSerializer(known, f"flatlands invitation {world}")
 
     def make(
         self, id: int, seq: int, place: tuple[int, int], fields: Mapping[str, Any] | None = None

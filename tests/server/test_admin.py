@@ -132,7 +132,16 @@ def test_all_that_operators_read_names_the_version_the_game_and_who_serves():
         assert ",".join(sorted(build[1].split(","))) == labels
         del about["worker"]  # with only one process the log has no numbers of workers
         names = ("version", "commit", "game", "node")
-        assert lines(server, "serve ") == [f"serve {' '.join(f'{n}={about[n]!r}' for n in names)}"]
+        [line] = lines(server, "serve ")
+        assert line.startswith(f"serve {' '.join(f'{n}={about[n]!r}' for n in names)} seed=2013")
+
+
+def test_the_log_says_with_what_a_server_was_started_and_no_password():
+    given = {"BROKER_URL": "redis://:secret@127.0.0.1:1", "STORE_URL": "none"}
+    with inside("--seed", "7", "--max-players", "9", "--max-per-address", "3", **given) as server:
+        [line] = lines(server, "serve ")
+        chosen = "seed=7 side=16 broker='redis://127.0.0.1:1' store='none' workers=1 players=9"
+        assert line.endswith(f"{chosen} per_address=3") and "secret" not in line
 
 
 def test_every_metric_has_its_own_help_line_and_times_are_in_seconds(server):

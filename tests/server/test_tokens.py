@@ -58,6 +58,16 @@ def test_a_token_with_another_secret_or_a_changed_letter_is_worth_nothing():
         assert Tokens("shared").read(token[:at] + other + token[at + 1 :]) is None
 
 
+def test_a_token_that_the_secret_before_has_signed_is_read_and_the_new_one_signs():
+    before, now = Tokens("first"), Tokens("second", old="first")
+    token, text = before.make(5, 3, (100, -7)), before.invite(5, "Wren", (100, -7))
+    assert now.read(token) == (5, 3, (100, -7), {})
+    assert now.read_invitation(text) == (5, "Wren", (100, -7))
+    renewed = now.make(5, 4, (1, 1))
+    assert Tokens("second").read(renewed) and before.read(renewed) is None
+    assert Tokens("third", old="second").read(token) is None
+
+
 def test_a_token_of_another_world_with_the_same_secret_is_worth_nothing():
     """Its player would begin at a place that belongs to the other world."""
     one = Tokens("shared", "2013 flatlands")
@@ -72,6 +82,7 @@ def test_a_player_from_another_world_is_a_newcomer():
     far = harness.stand("Wren", (100_003 * UNIT, 5 * UNIT), (40, 25), harness.host(seed=7))
     back = harness.client().hello(token=far.model.token)
     assert abs(back.at()[0]) < 100 * UNIT
+    assert back.model.errors == ["token"] and harness.node.stats["unknown_tokens"] == 1
 
 
 def test_without_a_secret_each_process_makes_its_own():

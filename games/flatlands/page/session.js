@@ -199,6 +199,7 @@ export class Session {
 
   #refused(code, sentence) {
     // Before there is a player, the title tells of the error.
+    if (code === 'token') this.hud.toast(sentenceOf(sentence));
     if (!this.told.has(code) || this.state.own === undefined) return;
     if (this.toldOnce.has(code)) return;
     if (ONCE.has(code)) this.toldOnce.add(code);

@@ -12,7 +12,7 @@ import gevent
 from bench.micro import REPEATS, Bench
 from flatlands import Game as Engine
 from flatlands import Me, Present, every, plain
-from flatlands.server.game import play
+from flatlands.server.game.schedule import call_with_each
 from flatlands.world.grid import Square
 from flatlands.world.track import Tile
 
@@ -47,7 +47,7 @@ def costs(bench: Bench) -> dict[str, float]:
         "on_enter, which may wait": lambda: [
             node.play._entered(resident, resident.square) for resident in residents
         ],
-        "each=True, for each player": lambda: play._with_each(node, node.game.look),
+        "each=True, for each player": lambda: call_with_each(node, node.game.look),
     }
     found = {}
     for name, call in hooks.items():

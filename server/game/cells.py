@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Final
 
 from flatlands.server.game.node import GameNode
@@ -21,8 +20,8 @@ from flatlands.server.messages.protocol import Refused
 from flatlands.server.squares.subscription import Subscription
 from flatlands.server.storage.rows import NOBODY, TILE_VALUES, Put, Rows, Write
 from flatlands.server.storage.things import FAR, check_tile
-from flatlands.stores.base import CALL_ITEMS_MOST, NEVER_DUE_MS, Store
-from flatlands.world.grid import Rect, Square
+from flatlands.stores.base import NEVER_DUE_MS, Store
+from flatlands.world.grid import Square
 from flatlands.world.tiles import (
     NODE_BITS,
     RULE_LAST,
@@ -78,9 +77,6 @@ SWEEP_PAUSE_MS: Final = 50
 
 #: How many tiles are looked at in one turn of the loop when they fade.
 TILES_FADED: Final = 8192
-
-#: How many tiles are looked at in one turn of the loop when they are undone.
-TILES_UNDONE: Final = 2048
 
 #: What a player who may write no more is told.
 FULL_FOR_ALL: Final = "there is no room left for anything more on the ground"
@@ -620,60 +616,3 @@ def merged(layer: CellLayer, square: Square, writes: bytes) -> Tiles:
 def squares_of(tiles: int, side: int) -> int:
     """Return how many squares have this many tiles together, at least 1; `side` is that of one."""
     return max(tiles // side**2, 1)
-
-
-# What operators do with a layer. The store has, for each tile, who wrote there last, and the value
-# from before that person came. Only the last write and the sum can be taken back.
-
-
-def wipe(layer: CellLayer, square: Square) -> None:
-    """Write 0 on all tiles of a square that have another value. It waits for the store. Raises
-    StoreUnavailable."""
-    if layer.rule not in (RULE_LAST, RULE_SUM):
-        return
-    writes = b""
-    if layer.store is not None:
-        writes = layer.store_client.wait(lambda store: layer.load(store, [square]).get(square, b""))
-    there = merged(layer, square, writes)
-    wiped: dict[int, list[int]] = {}
-    for place, value in enumerate(there.values):
-        if value:
-            wiped.setdefault(-value if layer.rule == RULE_SUM else 0, []).append(place)
-    for value, places in wiped.items():
-        layer.write(square, places, value, after=max(there.stamps[place] for place in places))
-
-
-def writers(layer: CellLayer, squares: Rect) -> Counter[str]:
-    """Return how many tiles of some squares each person was the last to change, as the store has
-    it. It waits for the store. Raises StoreUnavailable."""
-    found = Counter[str]()
-    for some in _undoable(layer, squares):
-        found += layer.store_client.wait(partial(layer.rows.writers, squares=some))
-    return found
-
-
-def undo(layer: CellLayer, who: str, squares: Rect) -> int:
-    """Put all tiles of some squares on which a person wrote last, as the store has it, back to what
-    they were before that person came; return how many these are. It waits for the store. Raises
-    StoreUnavailable: then some may be put back, and nothing is undone twice if it is called
-    again."""
-    undone, person = 0, bytes.fromhex(who)
-    for some in _undoable(layer, squares):
-        now = layer.loop.now()
-        take_back = partial(layer.rows.take_back, who=person, squares=some, now=now)
-        back = layer.store_client.wait(take_back)
-        for square in back:
-            layer.need(square, now)
-        layer.tell_all(back)
-        undone += sum(map(len, back.values()))
-    return undone
-
-
-def _undoable(layer: CellLayer, squares: Rect) -> Iterator[list[Square]]:
-    """Yield some squares, a few at a time, if the values from before a person came are known."""
-    if layer.rule in (RULE_LAST, RULE_SUM) and layer.store is not None:
-        left = iter(squares.squares())
-        while some := list(
-            islice(left, min(squares_of(TILES_UNDONE, layer.side), CALL_ITEMS_MOST))
-        ):
-            yield some

@@ -355,7 +355,7 @@ def test_an_operator_wipes_a_square_even_where_nobody_is(stored):
     floor[[(3, 4), (3, 5), (1000, 1000)]] = 7
     harness.run(NEEDED_FOR_MS + 5000)
     for square in ((0, 0), (62, 62)):
-        b.host.node.play.clear(square)
+        b.host.node.play.content.clear(square)
     harness.run(2 * COUNT_TILES_EVERY_MS)
     assert everywhere(harness, (3, 4)) == everywhere(harness, (3, 5)) == {0}
     assert floor.counts() == {}

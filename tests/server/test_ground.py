@@ -285,14 +285,14 @@ def test_an_operator_undoes_what_a_person_wrote_last():
         floor.write((5, 5), value, who)
         harness.run(1000)
     squares = Rect(0, 0, 1, 0)
-    assert play.undo(None, squares) == {BOB.hex(): 4, ADA.hex(): 1}
-    assert play.undo(BOB.hex(), squares) == {BOB.hex(): 4}
+    assert play.content.undo(None, squares) == {BOB.hex(): 4, ADA.hex(): 1}
+    assert play.content.undo(BOB.hex(), squares) == {BOB.hex(): 4}
     harness.run(1000)
     for tile, found in (((0, 0), 3), ((1, 0), 3), ((2, 0), 0), ((5, 5), 7)):
         assert values(harness, "floor", tile) == {found}
     assert values(harness, "worn", (0, 0)) == {4}
     assert in_store(harness, queue("floor"))[40, 0] == 6, "it is in another square"
-    assert play.undo(BOB.hex(), squares) == {}
+    assert play.content.undo(BOB.hex(), squares) == {}
 
 
 class Steps(Game):
@@ -328,7 +328,7 @@ def test_a_renewed_value_is_not_forgotten_and_stays_its_writers():
     for tile, found in (((1, 1), 5), ((2, 1), 6), ((20, 1), 0)):
         assert values(harness, "steps", tile) == {found}
     owner = writer_of("", a.id).hex()
-    assert a.host.node.play.undo(None, Rect(0, 0, 0, 0)) == {owner: 1}
+    assert a.host.node.play.content.undo(None, Rect(0, 0, 0, 0)) == {owner: 1}
     harness.run(30_000 + FADE_EVERY_MS)
     assert values(harness, "steps", (1, 1)) == {0}
 

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from flatlands.server.game.cells import CellLayer, merged, squares_of
+from flatlands.server.game.cell_layer import CellLayer, merged, squares_of
 from flatlands.server.game.game import AnyGame
 from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.client import StoreClient
@@ -108,7 +108,7 @@ def undo(layer: CellLayer, who: str, squares: Rect) -> int:
         back = layer.store_client.wait(take_back)
         for square in back:
             layer.need(square, now)
-        layer.tell_all(back)
+        layer.publish_stored(back)
         undone += sum(map(len, back.values()))
     return undone
 

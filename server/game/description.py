@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flatlands.server.game.cells import CellLayer
+from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.game.game import AnyGame
 from flatlands.server.game.node import GameNode
 from flatlands.server.messages.peer_batches import Kind

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
 
-from flatlands.server.game.cells import CellLayer
+from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.game.content_moderation import ContentModeration
 from flatlands.server.game.declarations import Declarations
 from flatlands.server.game.description import describe

@@ -150,7 +150,7 @@ def test_two_writes_of_one_node_have_two_stamps_before_the_first_one_is_back(lay
     cells = getattr(b.host.node.game, layer)
     harness.network.delay = 200
     cells[3, 4] = 5
-    cells.layer.keep()
+    cells.layer.save()
     harness.run(1)
     cells[3, 4] = 2
     harness.network.delay = 0

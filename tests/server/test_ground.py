@@ -5,13 +5,8 @@ from itertools import pairwise
 import pytest
 
 from flatlands.server.game.actions import action, number
-from flatlands.server.game.cells import (
-    COUNT_TILES_EVERY_MS,
-    FADE_EVERY_MS,
-    SWEEP_EVERY_MS,
-    Cells,
-    writer_of,
-)
+from flatlands.server.game.cell_layer import COUNT_TILES_EVERY_MS, FADE_EVERY_MS, SWEEP_EVERY_MS
+from flatlands.server.game.cells import Cells, writer_of
 from flatlands.server.game.game import Game
 from flatlands.server.game.me import Me
 from flatlands.server.messages.protocol import Refused
@@ -142,7 +137,7 @@ def test_a_write_that_cannot_count_is_neither_stored_nor_published():
     a.host.node.game.stone[3, 4] = 5
     harness.run(1000)
     a.host.node.game.stone[3, 4] = 6
-    assert not a.host.node.game.stone.layer._written and values(harness, "stone", (3, 4)) == {5}
+    assert not a.host.node.game.stone.layer._unsaved and values(harness, "stone", (3, 4)) == {5}
 
 
 @pytest.mark.parametrize("stored", [True, False])

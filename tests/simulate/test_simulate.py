@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from flatlands.server.game import cells
+from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.squares import subscription
@@ -91,9 +91,9 @@ def test_what_is_lost_on_the_ground_is_found(what, monkeypatch):
     world = Plan(1, 2, 0, True, tuple(deeds), cells=True)
     assert fails(world) == ""
     monkeypatch.setattr(LayerRegistry, "_look", lambda self: None)
-    keep = cells.CellLayer.keep
+    save = CellLayer.save
     monkeypatch.setattr(
-        cells.CellLayer, "keep", lambda self: self.persist == "write-through" and keep(self)
+        CellLayer, "save", lambda self: self.persist == "write-through" and save(self)
     )
     assert "ground.floor: " in fails(world)
 

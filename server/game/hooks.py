@@ -60,7 +60,7 @@ class Hook:
             kind = ""
         return self._errors.setdefault(kind, LogLimit()).allows(now)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         begun = self._loop.seconds()
         try:
             result = self._call(*arguments)
@@ -111,7 +111,7 @@ class _PlayerQueue:
     __slots__ = ("waiting", "since")
 
     def __init__(self) -> None:
-        self.waiting: deque[tuple[Hook, tuple[Any, ...]]] = deque()
+        self.waiting: deque[tuple[Hook, tuple[object, ...]]] = deque()
         self.since = 0
 
 
@@ -123,7 +123,7 @@ class HookQueues:
         self._spawn = spawn
         self._queues: dict[int, _PlayerQueue] = {}
 
-    def put(self, player: int, hook: Hook, *arguments: Any) -> None:
+    def put(self, player: int, hook: Hook, *arguments: object) -> None:
         """Call a hook about a player, by its id, after the calls that already wait."""
         queue = self._queues.get(player)
         if queue is None:

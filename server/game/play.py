@@ -37,6 +37,7 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
 from flatlands.server.players.walls import Walls
+from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage import schema
 from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.items import THINGS_A_STEP, Items
@@ -93,7 +94,7 @@ class Play:
         #: Says whether an intent is forbidden; None if all are allowed.
         self.forbids_intent = WALKING[self.game.walking]
         #: Returns the place where a newcomer begins, or None. Most games do not say.
-        self.begin: Callable[[], Any] | None = _begin(self.game)
+        self.begin: Callable[[], tuple[int, int] | None] | None = _begin(self.game)
         #: The hooks that decide who may play; none if everybody may.
         self.hello_hooks = self._hooks("on_hello", waits=True)
         #: Whether the game has hooks for who has begun to play.
@@ -190,7 +191,7 @@ class Play:
         for hook in self._steps:
             hook(self._me(self._node, resident), list(tiles))
 
-    def _call(self, name: str, resident: Resident, *arguments: Any) -> None:
+    def _call(self, name: str, resident: Resident, *arguments: object) -> None:
         for hook in self._waiting[name]:
             self.hook_queues.put(resident.id, hook, self._me(self._node, resident), *arguments)
 
@@ -252,7 +253,7 @@ class Play:
         self,
         resident: Resident,
         action: str,
-        fields: Sequence[Any],
+        fields: Sequence[object],
         refund: Callable[[], object],
     ) -> None:
         """Do what a player's page has asked for; `refund` is called if that is not to count for
@@ -302,7 +303,7 @@ class Play:
 
 
 def _hook(
-    loop: Any,
+    loop: Loop,
     part: AnyPart,
     name: str,
     call: Callable[..., object] | None = None,

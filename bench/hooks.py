@@ -12,7 +12,7 @@ import gevent
 from bench.micro import REPEATS, Bench
 from flatlands import Game as Engine
 from flatlands import Me, Present, every, plain
-from flatlands.server.game import play
+from flatlands.server.game.schedule import call_with_each
 from flatlands.world.grid import Square
 from flatlands.world.track import Tile
 
@@ -54,7 +54,7 @@ def costs(bench: Bench) -> dict[str, float]:
     hooks: dict[str, Callable[[], object]] = {
         "on_step, which may not wait": step,
         "on_enter, which may wait": enter,
-        "each=True, for each player": lambda: play._with_each(node, game.look),
+        "each=True, for each player": lambda: call_with_each(node, game.look),
     }
     found = {}
     for name, call in hooks.items():

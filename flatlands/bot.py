@@ -121,7 +121,7 @@ class Playing:
 
     # What it does.
 
-    def send(self, *message: Any) -> None:
+    def send(self, *message: object) -> None:
         """Send any message of section 2 of docs/protocol.md."""
         raise NotImplementedError
 
@@ -155,7 +155,7 @@ class Playing:
         """Say something to all whose screens cover this place: up to 120 characters."""
         self.send(wire.SAY, text[:120])
 
-    def do(self, action: str, *fields: Any) -> None:
+    def do(self, action: str, *fields: object) -> None:
         """Ask for an action of the game, such as `do("emote", 1)`, a wave, in Flatlands."""
         self.send(wire.DO, action, fields)
 
@@ -361,7 +361,7 @@ class Playing:
         if self._called.get(player.called) is player:
             del self._called[player.called]
 
-    def _lie(self, column: int, row: int, things: list[Any], *_more: Any) -> None:
+    def _lie(self, column: int, row: int, things: list[Any], *_more: object) -> None:
         """Apply a message of all that lies in a square."""
         left, top = column * self.side, row * self.side
         found = self._things[column, row] = []
@@ -437,7 +437,7 @@ class Bot(Playing):
 
     # What a bot does.
 
-    def send(self, *message: Any) -> None:
+    def send(self, *message: object) -> None:
         """Send any message of section 2 of docs/protocol.md. It is lost if the connection is."""
         try:
             self._frame(msgpack.packb(message))

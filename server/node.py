@@ -18,7 +18,7 @@ from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
 from flatlands.server.cluster.router import Router
 from flatlands.server.cluster.split_brain import SplitBrainDetector
-from flatlands.server.game.cells import CellLayer
+from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.game.game import Game, kept_as
 from flatlands.server.game.me import packed
 from flatlands.server.game.play import Make, Play

@@ -298,7 +298,7 @@ def test_a_fault_is_found_in_random_worlds_and_shrunk(monkeypatch, game, fault, 
     worlds = random_worlds(game)
     fault(monkeypatch)
     short = worlds.shrink(failing(worlds, first), time.monotonic() + 600)
-    assert re.search(found, worlds.fails(short)) and len(short.deeds) <= SHORT
+    assert re.search(found, worlds.fails(short)) and len(short.steps) <= SHORT
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def next_stamp(ms: int, node: int, known: int) -> int:
     return max(ms, (known >> NODE_BITS) + 1) << NODE_BITS | node & ((1 << NODE_BITS) - 1)
 
 
-def counts(rule: int, new: tuple[int, int], known: tuple[int, int]) -> bool:
+def wins(rule: int, new: tuple[int, int], known: tuple[int, int]) -> bool:
     """Return whether the new one of two writes to a tile, each (value, stamp), counts. A stamp of 0
     stands for a tile on which nobody has written."""
     (value, at), (before, known_at) = new, known
@@ -84,7 +84,7 @@ class Tiles:
             if (
                 (at, value) > (known_at, before)
                 if latest
-                else counts(rule, (value, at), (before, known_at))
+                else wins(rule, (value, at), (before, known_at))
             ):
                 stamps[tile], values[tile] = at, value
                 if value != before:

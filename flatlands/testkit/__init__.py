@@ -68,7 +68,7 @@ class Player(Playing):
             else:
                 self.heard += self._take(message)
 
-    def send(self, *message: Any) -> None:
+    def send(self, *message: object) -> None:
         """Send any message of section 2 of docs/protocol.md."""
         self._world._alive(self.node)
         with self._world._moving():
@@ -383,7 +383,7 @@ class World:
         """Make waiting at a node fail wherever a server forbids it."""
         spawn, wait = host.spawn, host.node.store_client.wait
 
-        def spawned(call: Callable[..., object], *arguments: Any) -> None:
+        def spawned(call: Callable[..., object], *arguments: object) -> None:
             self._waiting += 1
             try:
                 spawn(call, *arguments)

@@ -33,7 +33,7 @@ class Client:
         self.host.deliver(self.connection, payload, opcode)
         self.harness.settle()
 
-    def send(self, *message: Any) -> None:
+    def send(self, *message: object) -> None:
         self.raw(msgpack.packb(list(message)))
 
     def hello(self, *what: Any, **named: Any) -> "Client":

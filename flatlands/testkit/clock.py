@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from heapq import heappop, heappush
 from operator import itemgetter
-from typing import Any
 
 from flatlands.server.runtime.loop import BEAT_MS, FORGIVE_FOR_MS, STALL_MS, Loop
 
@@ -78,7 +77,7 @@ class ManualLoop:
     def call_soon(self, callback: Callable[[], object]) -> None:
         self._soon.append(callback)
 
-    def guarded(self, callback: Callable[..., None], *arguments: Any) -> None:
+    def guarded(self, callback: Callable[..., None], *arguments: object) -> None:
         try:
             callback(*arguments)
         except Exception:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flatlands.server.game.cells import CellLayer
+from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.storage.items import OF, THINGS_QUEUE
 from flatlands.server.storage.rows import TILE
 from flatlands.stores.base import Score, Store

@@ -1,6 +1,6 @@
 """Plays random worlds, one seed after the other; shrinks and shows the first one that fails.
 
-A world is a plan, which follows from its seed: some deeds, and what the world is like. It is the
+A world is a plan, which follows from its seed: some steps, and what the world is like. It is the
 same whenever it is played again.
 """
 
@@ -18,18 +18,18 @@ from flatlands.server.settings import seconds, whole
 #: Seconds between two lines about the progress.
 SHOWN_EVERY = 10
 
-#: A shrunk plan with more deeds than this is shrunk once more, with more tries.
+#: A shrunk plan with more steps than this is shrunk once more, with more tries.
 SHORT = 15
 
 #: Seconds that shrinking one plan may take.
 SHRINK_WITHIN = 60
 
-#: The deed after which what must hold is checked.
-QUIET_DEED = "quiet"
+#: The step after which what must hold is checked.
+QUIET_STEP = "quiet"
 
 
-class Deed(NamedTuple):
-    """The deed `what` is done after `wait` ms. The numbers a, b and c say who does it, and how."""
+class Step(NamedTuple):
+    """The step `what` is done after `wait` ms. The numbers a, b and c say who does it, and how."""
 
     wait: int
     what: str
@@ -46,7 +46,7 @@ class WorldPlan(Protocol):
         """The number from which all of it follows."""
 
     @property
-    def deeds(self) -> tuple[Deed, ...]:
+    def steps(self) -> tuple[Step, ...]:
         """What is done in it, in order."""
 
     @property
@@ -108,28 +108,28 @@ class Search(Generic[_P]):
     def shrink(self, plan: _P, until: float) -> _P:
         """Return the shortest plan that still fails and that is found before the time `until`, in
         seconds of time.monotonic."""
-        # Deeds after the first quiet in which something is wrong do not matter.
-        for n, deed in enumerate(plan.deeds):
-            if deed.what == QUIET_DEED and self.fails(plan._replace(deeds=plan.deeds[:n])):
-                plan = plan._replace(deeds=plan.deeds[:n])
+        # Steps after the first quiet in which something is wrong do not matter.
+        for n, step in enumerate(plan.steps):
+            if step.what == QUIET_STEP and self.fails(plan._replace(steps=plan.steps[:n])):
+                plan = plan._replace(steps=plan.steps[:n])
                 break
         plan = self._leave_out(plan, until, 1)
-        if len(plan.deeds) > SHORT:
-            # Without a deed, all after it is drawn differently, so several seeds are tried.
+        if len(plan.steps) > SHORT:
+            # Without a step, all after it is drawn differently, so several seeds are tried.
             plan = self._leave_out(plan, until, 5)
         return self._hasten(plan, until)
 
     def _leave_out(self, plan: _P, until: float, chances: int) -> _P:
-        """Leave out deeds, first many at once and then single ones, while the world still fails.
+        """Leave out steps, first many at once and then single ones, while the world still fails.
 
         `chances` is the number of seeds that are tried without them.
         """
-        size = max(len(plan.deeds) // 2, 1)
+        size = max(len(plan.steps) // 2, 1)
         while size and time.monotonic() < until:
             at, shorter = 0, False
-            while at < len(plan.deeds) and time.monotonic() < until:
-                deeds = plan.deeds[:at] + plan.deeds[at + size :]
-                tries = (plan._replace(seed=plan.seed + n, deeds=deeds) for n in range(chances))
+            while at < len(plan.steps) and time.monotonic() < until:
+                steps = plan.steps[:at] + plan.steps[at + size :]
+                tries = (plan._replace(seed=plan.seed + n, steps=steps) for n in range(chances))
                 less = next((less for less in tries if self.fails(less)), None)
                 if less is not None:
                     plan, shorter = less, True
@@ -141,22 +141,22 @@ class Search(Generic[_P]):
 
     def _hasten(self, plan: _P, until: float) -> _P:
         """Shorten the waits while the world still fails."""
-        for n, deed in enumerate(plan.deeds):
-            for wait in (0, deed.wait // 2):
-                if wait < plan.deeds[n].wait and time.monotonic() < until:
-                    deeds = plan.deeds[:n] + (deed._replace(wait=wait),) + plan.deeds[n + 1 :]
-                    if self.fails(plan._replace(deeds=deeds)):
-                        plan = plan._replace(deeds=deeds)
+        for n, step in enumerate(plan.steps):
+            for wait in (0, step.wait // 2):
+                if wait < plan.steps[n].wait and time.monotonic() < until:
+                    steps = plan.steps[:n] + (step._replace(wait=wait),) + plan.steps[n + 1 :]
+                    if self.fails(plan._replace(steps=steps)):
+                        plan = plan._replace(steps=steps)
                         break
         return plan
 
 
 def _show(plan: WorldPlan) -> None:
-    """Print what a world is like, and its deeds."""
-    of = [f"{name}: {value}" for name, value in plan._asdict().items() if name != "deeds"]
+    """Print what a world is like, and its steps."""
+    of = [f"{name}: {value}" for name, value in plan._asdict().items() if name != "steps"]
     print(", ".join(of))
-    for deed in plan.deeds:
-        print(f"  after {deed.wait:5} ms  {deed.what:18} {deed.a:5} {deed.b:5} {deed.c:5}")
+    for step in plan.steps:
+        print(f"  after {step.wait:5} ms  {step.what:18} {step.a:5} {step.b:5} {step.c:5}")
 
 
 def parser(program: str, description: str | None) -> argparse.ArgumentParser:

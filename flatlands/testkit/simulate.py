@@ -22,7 +22,7 @@ from flatlands.server.game import games
 from flatlands.server.game.game import AnyGame
 from flatlands.server.messages.table import Field
 from flatlands.testkit import SECOND, Player, World
-from flatlands.testkit.search import QUIET_DEED, Deed, Search, parser
+from flatlands.testkit.search import QUIET_STEP, Search, Step, parser
 
 #: A world has at most so many nodes at a time.
 NODES_MOST = 4
@@ -32,7 +32,7 @@ PLAYERS_MOST = 8
 #: Seconds after which all screens are right once nothing more goes wrong.
 QUIET_FOR = 65
 
-#: The least and the most deeds of an episode, which ends with quiet.
+#: The least and the most steps of an episode, which ends with quiet.
 EPISODE = 5, 25
 
 #: A player that goes to nothing in view goes to a tile so near, along each axis.
@@ -50,18 +50,18 @@ TURN_SECONDS = 0.25
 LETTERS = "ab zäß\U0001f642"
 
 #: A game: its class, its path, or the name of one that is shipped.
-Kind = type[AnyGame] | str | Path
+GameSource = type[AnyGame] | str | Path
 
 
 class Plan(NamedTuple):
     """A world: its seed, the nodes at its start, the seconds by which their clocks differ, whether
-    it has a store, and its deeds."""
+    it has a store, and its steps."""
 
     seed: int
     nodes: int
     skew: float
     store: bool
-    deeds: tuple[Deed, ...]
+    steps: tuple[Step, ...]
 
 
 class NobodyMay(Exception):
@@ -69,10 +69,10 @@ class NobodyMay(Exception):
 
 
 class Story:
-    """A world that is played. The deeds in WHAT are methods of it. `rules` is called with the
+    """A world that is played. The steps in WHAT are methods of it. `rules` is called with the
     world when it is quiet."""
 
-    def __init__(self, game: Kind, plan: Plan, rules: Callable[[World], object]) -> None:
+    def __init__(self, game: GameSource, plan: Plan, rules: Callable[[World], object]) -> None:
         # Games use Python's own random numbers.
         random.seed(plan.seed)
         self.world = World(game, plan.nodes, skew=plan.skew, store=plan.store, seed=plan.seed)
@@ -83,11 +83,11 @@ class Story:
         #: Why the last player to come was not let in, or "".
         self.refused = ""
 
-    def play(self, deed: Deed) -> None:
-        """Let the deed's wait pass, and do it."""
-        self.player_ms += deed.wait * len(self._playing())
-        self.world.run(deed.wait / SECOND)
-        WHAT[deed.what](self, deed.a, deed.b, deed.c)
+    def play(self, step: Step) -> None:
+        """Let the step's wait pass, and do it."""
+        self.player_ms += step.wait * len(self._playing())
+        self.world.run(step.wait / SECOND)
+        WHAT[step.what](self, step.a, step.b, step.c)
 
     def _playing(self) -> list[Player]:
         return [player for player in self.world.players if player.playing]
@@ -199,7 +199,7 @@ class Story:
             self._rules(self.world)
 
 
-#: The deeds, and about how often each is done.
+#: The steps, and about how often each is done.
 _SHARES: dict[Callable[..., None], int] = {
     Story.join: 6,
     Story.walk: 12,
@@ -219,7 +219,7 @@ _SHARES: dict[Callable[..., None], int] = {
     Story.heal: 5,
 }
 
-WHAT = {deed.__name__: deed for deed in (*_SHARES, Story.quiet)}
+WHAT = {step.__name__: step for step in (*_SHARES, Story.quiet)}
 
 
 def _drawn(field: Field, chance: random.Random) -> Any:
@@ -231,27 +231,27 @@ def _drawn(field: Field, chance: random.Random) -> Any:
 
 
 def plan(seed: int) -> Plan:
-    """Return the plan of a seed: some episodes of deeds, each followed by quiet."""
+    """Return the plan of a seed: some episodes of steps, each followed by quiet."""
     chance = random.Random(seed)
-    # Each world leaves out some kinds of deeds, so that worlds differ in what goes wrong most.
-    shares = {deed: n for deed, n in _SHARES.items() if chance.random() < 0.7} or _SHARES
+    # Each world leaves out some kinds of steps, so that worlds differ in what goes wrong most.
+    shares = {step: n for step, n in _SHARES.items() if chance.random() < 0.7} or _SHARES
     most = chance.choice((100, 1500, 5000))
-    deeds = [Deed(0, "join", n, n, 0) for n in range(chance.randint(1, 4))]
+    steps = [Step(0, "join", n, n, 0) for n in range(chance.randint(1, 4))]
     for _ in range(chance.randint(1, 3)):
         for kind in chance.choices(list(shares), list(shares.values()), k=chance.randint(*EPISODE)):
             wait = 0 if chance.random() < 0.3 else chance.randint(0, most)
             some = (chance.randrange(10_000) for _ in range(3))
-            deeds.append(Deed(wait, kind.__name__, *some))
-        deeds.append(Deed(0, QUIET_DEED, 0, 0, 0))
+            steps.append(Step(wait, kind.__name__, *some))
+        steps.append(Step(0, QUIET_STEP, 0, 0, 0))
     nodes, skew = chance.randint(1, 3), chance.choice((0, 0, 0.1, 0.3))
-    return Plan(seed, nodes, skew, chance.random() < 0.8, tuple(deeds))
+    return Plan(seed, nodes, skew, chance.random() < 0.8, tuple(steps))
 
 
-def play(game: Kind, rules: Callable[[World], object], plan: Plan) -> int:
+def play(game: GameSource, rules: Callable[[World], object], plan: Plan) -> int:
     """Play a world to its end; return the ms that players have played. Raises what goes wrong."""
     story = Story(game, plan, rules)
-    for deed in (*plan.deeds, Deed(0, QUIET_DEED, 0, 0, 0)):
-        story.play(deed)
+    for step in (*plan.steps, Step(0, QUIET_STEP, 0, 0, 0)):
+        story.play(step)
     if story.refused and not story.player_ms:
         raise NobodyMay(f"{story.refused} (a TICKET in bot.py lets the players in)")
     return story.player_ms

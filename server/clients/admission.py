@@ -277,7 +277,7 @@ class Admission:
     def _ask(self, hello: Hello, claim: Claim | None) -> Generator[Wait, Any, Hello]:
         """Return a client's hello as the game allows it. Raises Refused, and Superseded."""
         play = self._node.play
-        if not play.guards:
+        if not play.hello_hooks:
             return hello
         if self._asking >= ASKED_AT_ONCE:
             raise Refused("full", "too many players are joining at once: try again", FULL)
@@ -439,7 +439,7 @@ class Admission:
         """Let a client play as this resident; one that was invited turns towards its host."""
         if met is not None and met.way is not None:
             face(self._node.movement, resident, *met.way, self._node.loop.now())
-        if self._node.play.guards:
+        if self._node.play.hello_hooks:
             self._node.residents.appear(resident, hello.name, resident.look)
             resident.owner = hello.owner
             self._node.play.renamed(resident.id, hello.name, hello.owner)

@@ -113,7 +113,7 @@ def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
     if not node.peers.whole:
         session.tell_link()
     node.residents.attach(resident, session, view)
-    if node.play.greets and not admitted.resumed:
+    if node.play.has_join_hooks and not admitted.resumed:
         node.play.joined(resident, admitted.back)
     session.obey(request.early)
     if met is not None:

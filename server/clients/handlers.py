@@ -38,7 +38,7 @@ def go(session: Session, number: int, t: int, x: int, y: int) -> None:
 
 def home(session: Session, number: int) -> None:
     """Go back to where newcomers begin."""
-    if session.node.play.bars is not None:
+    if session.node.play.forbids_intent is not None:
         raise Refused("walk", NOBODY_WALKS_SO, None)
     session.number(number)
     session.node.movement.home(session.playing, number)
@@ -83,7 +83,7 @@ def ticket(session: Session, text: str) -> None:
     if session.resident is not None:
         raise Refused("hello", "a ticket must come before hello")
     # No other game looks at it.
-    session.ticket = text if session.node.play.guards else ""
+    session.ticket = text if session.node.play.hello_hooks else ""
 
 
 def say(session: Session, text: str) -> None:
@@ -104,7 +104,7 @@ def say(session: Session, text: str) -> None:
 def appear(session: Session, name: str, look: int) -> None:
     """Change the player's name or look. A muted player keeps its name."""
     resident, cleaned = session.playing, clean(name, PLAYER_NAME_LIMIT)
-    if session.node.play.guards:
+    if session.node.play.hello_hooks:
         # The game gives its players their names.
         cleaned = resident.name
     if cleaned is None:
@@ -131,7 +131,7 @@ def key(session: Session, text: str) -> None:
     if not _KEY.fullmatch(text):
         raise Refused("key", "a key may have only letters, digits, hyphens and underscores")
     resident, owner = session.playing, owner_of(text)
-    if session.node.play.guards and resident.owner:
+    if session.node.play.hello_hooks and resident.owner:
         return
     if resident.owner not in ("", owner):
         raise Refused(

@@ -247,8 +247,8 @@ class Session(ClientScreen):
         A server that is late finds several in one read. Those that are too old would all take
         effect at the same moment, so only the last of them matters.
         """
-        bars = self.node.play.bars
-        if bars is not None and intent is not None and bars(intent):
+        forbids = self.node.play.forbids_intent
+        if forbids is not None and intent is not None and forbids(intent):
             raise Refused("walk", NOBODY_WALKS_SO, None)
         self.number(number)
         before, replaces = self._noted, 0
@@ -286,7 +286,7 @@ class Session(ClientScreen):
             or self._noted is not None
             or self.lags_since is not None
             or self.node.views.shows(self)
-            or self.node.play.lines.pinned(resident.id)
+            or self.node.play.hook_queues.holds_migration(resident.id)
             or self.node.loop.now() - self._asked <= STORE_ANSWER_MS
         ):
             return None

@@ -86,7 +86,7 @@ class Present(NamedTuple):
     walk: list[bool]
 
 
-def methods(kind: type[Any]) -> list[tuple[str, Any]]:
+def methods(kind: type[object]) -> list[tuple[str, Any]]:
     """Return the attributes of a class, sorted by name, inherited ones included."""
     found: dict[str, Any] = {}
     for each in kind.__mro__:
@@ -115,7 +115,7 @@ def _check(name: str, value: Any) -> None:
         _check_lists_nothing(name, value)
 
 
-def _check_lists_nothing(name: str, value: Sequence[Any]) -> None:
+def _check_lists_nothing(name: str, value: Sequence[object]) -> None:
     if any(isinstance(one, type) and issubclass(one, (Thing, Event)) for one in value):
         raise ValueError(f"a game has no list {name}: it can have things and events")
 
@@ -268,13 +268,13 @@ class Part(Generic[_M]):
         """The length of a square's side, in tiles."""
         return self.node.grid.side
 
-    def broadcast_local(self, name: str, *fields: Any) -> None:
+    def broadcast_local(self, name: str, *fields: object) -> None:
         """Send a message to the pages of this node's players, and no others, under a name that the
         game chooses. Fields are None, booleans, whole numbers, texts, and lists of these."""
         message = packed(name, fields)
         self.node.residents.each_screen(lambda screen: screen.answer(message))
 
-    def broadcast(self, name: str, *fields: Any, near: tuple[Tile, int] | None = None) -> None:
+    def broadcast(self, name: str, *fields: object, near: tuple[Tile, int] | None = None) -> None:
         """Send a message to the pages of all players in the world, as `broadcast_local` does to
         those of this node. With `near`, a tile and a number of tiles, only players at most that far
         away along either axis get it. A page that cannot be reached now never gets it. Raises

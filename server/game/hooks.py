@@ -30,7 +30,7 @@ ERROR_KINDS: Final = 20
 CALLS_WAITING: Final = 16
 
 #: How long at most a player is not passed to another worker because its hook runs.
-PINNED_MS: Final = 2000
+MIGRATION_HELD_MS: Final = 2000
 
 
 class PlayerGone(Exception):
@@ -60,7 +60,7 @@ class Hook:
             kind = ""
         return self._errors.setdefault(kind, LogLimit()).allows(now)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         begun = self._loop.seconds()
         try:
             result = self._call(*arguments)
@@ -104,51 +104,52 @@ class Hook:
             arguments[0].refuse(refused)
 
 
-class _Line:
+class _PlayerQueue:
     """The calls about one player: those that wait, and when the first of them began to run, in ms
     of node time."""
 
     __slots__ = ("waiting", "since")
 
     def __init__(self) -> None:
-        self.waiting: deque[tuple[Hook, tuple[Any, ...]]] = deque()
+        self.waiting: deque[tuple[Hook, tuple[object, ...]]] = deque()
         self.since = 0
 
 
-class Lines:
+class HookQueues:
     """The calls of hooks about players, one after the other for each. `spawn` begins a greenlet."""
 
     def __init__(self, loop: Loop, spawn: Callable[..., object]) -> None:
         self._loop = loop
         self._spawn = spawn
-        self._lines: dict[int, _Line] = {}
+        self._queues: dict[int, _PlayerQueue] = {}
 
-    def put(self, player: int, hook: Hook, *arguments: Any) -> None:
+    def put(self, player: int, hook: Hook, *arguments: object) -> None:
         """Call a hook about a player, by its id, after the calls that already wait."""
-        line = self._lines.get(player)
-        if line is None:
-            line = self._lines[player] = _Line()
-            line.waiting.append((hook, arguments))
-            self._spawn(self._run, player, line)
+        queue = self._queues.get(player)
+        if queue is None:
+            queue = self._queues[player] = _PlayerQueue()
+            queue.waiting.append((hook, arguments))
+            self._spawn(self._run, player, queue)
         else:
-            line.waiting.append((hook, arguments))
+            queue.waiting.append((hook, arguments))
 
     def full(self, player: int) -> bool:
         """Return whether so many calls about a player wait that it may cause no more."""
-        line = self._lines.get(player)
-        return line is not None and len(line.waiting) >= CALLS_WAITING
+        queue = self._queues.get(player)
+        return queue is not None and len(queue.waiting) >= CALLS_WAITING
 
-    def pinned(self, player: int) -> bool:
-        """Return whether a hook about a player began to run a moment ago."""
-        line = self._lines.get(player)
-        return line is not None and self._loop.now() < line.since + PINNED_MS
+    def holds_migration(self, player: int) -> bool:
+        """Return whether a hook about a player began to run a moment ago, so that the player is not
+        passed to another worker yet."""
+        queue = self._queues.get(player)
+        return queue is not None and self._loop.now() < queue.since + MIGRATION_HELD_MS
 
-    def _run(self, player: int, line: _Line) -> None:
+    def _run(self, player: int, queue: _PlayerQueue) -> None:
         try:
-            while line.waiting:
-                hook, arguments = line.waiting.popleft()
-                line.since = self._loop.now()
+            while queue.waiting:
+                hook, arguments = queue.waiting.popleft()
+                queue.since = self._loop.now()
                 hook(*arguments)
         finally:
             # Whatever ends this greenlet, the next call about the player begins another one.
-            del self._lines[player]
+            del self._queues[player]

@@ -160,7 +160,7 @@ class Me(Known):
         super().__init__(node, resident)
         self._refund = refund
 
-    def send(self, name: str, *fields: Any) -> None:
+    def send(self, name: str, *fields: object) -> None:
         """Send a message to the player's page, as `Game.broadcast` does to all pages. While its
         connection is lost, nothing happens. Raises PlayerGone."""
         self._check()
@@ -379,7 +379,7 @@ def _longest(field: Field) -> int:
 def _value(at: int, field: Field) -> property:
     """Return the attribute of a player that is the value of a field."""
 
-    def take(me: Me, value: Any) -> None:
+    def take(me: Me, value: object) -> None:
         value = allowed(type(me).__name__, field, value)
         me._check()
         values = list(me._resident.values)
@@ -389,13 +389,13 @@ def _value(at: int, field: Field) -> property:
     return property(lambda me: me._resident.values[at], take, doc=str(field))
 
 
-def packed(name: str, fields: Sequence[Any]) -> bytes:
+def packed(name: str, fields: Sequence[object]) -> bytes:
     """Return a message to a page, packed. Raises ValueError if a page cannot read it."""
     _check_told(name, [name, *fields])
     return protocol.message(name, fields)
 
 
-def _check_told(name: Any, value: Any) -> None:
+def _check_told(name: object, value: object) -> None:
     if isinstance(value, list | tuple):
         for one in value:
             _check_told(name, one)

@@ -70,5 +70,5 @@ class GameNode(Protocol):
     def set_terrain(self, terrain: Any) -> None:
         """Use another ground, such as one with walls on it, for all walks from now on."""
 
-    def broadcast(self, name: str, fields: list[Any], around: list[int]) -> None:
+    def broadcast(self, name: str, fields: list[object], around: list[int]) -> None:
         """Send a message to the pages of all players in the world: see Part.broadcast."""

@@ -65,7 +65,7 @@ _Thing = TypeVar("_Thing", bound=Thing)
 _Record = TypeVar("_Record", bound=Record)
 
 
-class _Kind(NamedTuple):
+class _NumberedKind(NamedTuple):
     """A kind of things, and its number."""
 
     number: int
@@ -96,7 +96,7 @@ class Items:
         self._store_client, self._replicas, self._loop = store_client, replicas, loop
         self._numbered = things
         #: By their names.
-        self._kinds = {kind.__name__: _Kind(n, kind) for n, kind in things.items()}
+        self._kinds = {kind.__name__: _NumberedKind(n, kind) for n, kind in things.items()}
         #: The queue of things, and those of records by their kinds.
         self.queue = f"{THINGS_QUEUE} {fields.game} {ground}"
         self.records = {

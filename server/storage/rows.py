@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from flatlands.server.storage.reach import name_of, square_of
 from flatlands.stores.base import CALL_ITEMS_MOST, NEVER_DUE_MS, Item, Score, Store, Swap
 from flatlands.world.grid import Square
-from flatlands.world.tiles import AHEAD, NODE_BITS, RULE_SUM, counts, next_stamp, pack
+from flatlands.world.tiles import AHEAD, NODE_BITS, RULE_SUM, next_stamp, pack, wins
 
 #: A tile in a row, which has them in order: the number of the tile in its square, row by row; the
 #: value; the stamp; the value before its writer's first; and who that is.
@@ -307,7 +307,7 @@ def _written(rule: int, tile: Kept, write: Write) -> Kept | None:
     value, at = write.value, write.at
     if rule == RULE_SUM:
         value, at = _sum(old, value), _after(at, known)
-    elif (value, at) != (old, known) and not counts(rule, (value, at), (old, known)):
+    elif (value, at) != (old, known) and not wins(rule, (value, at), (old, known)):
         return None
     if value != old:
         if write.after is not None:

@@ -103,7 +103,7 @@ class _Fields:
         """
         return values
 
-    def _set(self, values: dict[str, Any]) -> None:
+    def _set(self, values: dict[str, object]) -> None:
         """Set all fields; those that are left out get their lowest values. Raises ValueError."""
         for field in self.fields:
             value = values.pop(field.name, field.lowest)
@@ -135,7 +135,7 @@ class Event(_Fields):
         super().__init_subclass__()
         cls._declare(_EVENT)
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: object) -> None:
         """Make an event with these values of its fields; those left out get their lowest. Raises
         ValueError."""
         self._set(values)
@@ -188,7 +188,7 @@ class Thing(_Fields):
         cls.reach, cls.lasts = reach, lasts
         cls.per_square, cls.per_owner = per_square, per_owner
 
-    def __init__(self, tile: Tile, **values: Any) -> None:
+    def __init__(self, tile: Tile, **values: object) -> None:
         """Make a thing that is to lie on a tile, with these values of its fields; those left out
         get their lowest. Raises ValueError."""
         self.id, self.version = "", 0
@@ -211,7 +211,7 @@ class Thing(_Fields):
         column, row = self.tile
         return (column + CELL // 2) // CELL, (row + CELL // 2) // CELL
 
-    def again(self, tile: Tile | None = None, after: float = 0, **values: Any) -> Self:
+    def again(self, tile: Tile | None = None, after: float = 0, **values: object) -> Self:
         """Return what this thing becomes: it lies on another tile, or the same one, `after` seconds
         later, with other values of some of its fields. Raises ValueError."""
         if not isinstance(after, int | float) or not 0 <= after <= 10**9:
@@ -242,7 +242,7 @@ class Record(_Fields):
         cls._declare(("id", "body"))
         cls.lasts = lasts
 
-    def __init__(self, id: str, **values: Any) -> None:
+    def __init__(self, id: str, **values: object) -> None:
         """Make a record with an id, 1 to 120 characters, and values of its fields; those left out
         get their lowest. What stands before a slash in the id is its group. Raises ValueError."""
         if not isinstance(id, str) or not 0 < len(id) <= RECORD_ID_CHARS or not id.isprintable():
@@ -257,13 +257,13 @@ class Record(_Fields):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id!r})"
 
-    def again(self, **values: Any) -> Self:
+    def again(self, **values: object) -> Self:
         """Return what this record becomes, with other values for some of its fields. Raises
         ValueError."""
         return type(self)(self.id, **{**self.values, **values})
 
 
-def _check_lasts(name: str, lasts: Any) -> None:
+def _check_lasts(name: str, lasts: object) -> None:
     """Raise ValueError if a kind cannot last for this many seconds."""
     if not (lasts is None or (isinstance(lasts, int | float) and 1 <= lasts <= 10**9)):
         raise ValueError(f"lasts of {name} must be 1 second or more, or None for ever")
@@ -274,7 +274,7 @@ _INSTEAD = {bool: "flag()", int: "number(low, high)", str: "text(low, high)"}
 _IN_BRACKETS = {"reach", "lasts", "per_square", "per_owner"}
 
 
-def _check_plain(name: str, having: Mapping[str, Any]) -> None:
+def _check_plain(name: str, having: Mapping[str, object]) -> None:
     """Raise ValueError if a class has an attribute that its author may have meant as a field."""
     for key, value in having.items():
         if key[0] == "_" or not key.islower() or type(value) not in _INSTEAD:

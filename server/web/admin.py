@@ -179,12 +179,12 @@ def _take_actions(
             if name is None:
                 abort(_answer(400, f"name must have 1 to {PLAYER_NAME_LIMIT} characters."))
             log.warning("admin: clear %r, by %s", name, _by())
-            _wait_for(lambda: play.clear_name(name))
+            _wait_for(lambda: play.content.clear_name(name))
             return jsonify({"action": "clear", "name": name})
         squares = _squares()
         log.warning("admin: clear %d:%d to %d:%d, by %s", *squares, _by())
         for square in squares.squares():
-            _wait_for(partial(play.clear, square))
+            _wait_for(partial(play.content.clear, square))
         return jsonify({"action": "clear", "squares": len(squares.squares())})
 
     @pages.post("/admin/undo")
@@ -194,7 +194,7 @@ def _take_actions(
         if owner is not None:
             told = (_owner(owner), *squares, _by())
             log.warning("admin: undo %s in %d:%d to %d:%d, by %s", *told)
-        tiles = _wait_for(lambda: play.undo(owner, squares))
+        tiles = _wait_for(lambda: play.content.undo(owner, squares))
         return jsonify({"action": "undo", "tiles": tiles})
 
     @pages.get("/admin/<action>")

@@ -8,7 +8,7 @@ from flatlands.brokers.base import Message
 from flatlands.server.game.actions import action, flag, number, text
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.game import Game, Part
-from flatlands.server.game.hooks import CALLS_WAITING, Hook, Lines, PlayerGone
+from flatlands.server.game.hooks import CALLS_WAITING, Hook, HookQueues, PlayerGone
 from flatlands.server.game.me import Me
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import Refused
@@ -238,9 +238,11 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
         client.send(DO, "wait", [])
     client.send(DO, "buy", ["tea", 1, True])
     gevent.sleep(0)
-    assert not Shop.said and harness.node.play.lines.pinned(client.id)
+    assert not Shop.said and harness.node.play.hook_queues.holds_migration(client.id)
     harness.run(2001)
-    assert not harness.node.play.lines.pinned(client.id), "no longer than it may take"
+    assert not harness.node.play.hook_queues.holds_migration(client.id), (
+        "no longer than it may take"
+    )
     for _ in range(CALLS_WAITING):
         client.send(DO, "wait", [])
     assert client.model.errors == ["crowded"] * 3 and client.connection.open
@@ -258,18 +260,18 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
     ]
 
 
-def test_a_hook_that_ran_out_of_time_leaves_the_line_to_those_that_wait(shop):
+def test_a_hook_that_ran_out_of_time_leaves_the_queue_to_those_that_wait(shop):
     harness, client = shop
-    loop, lines, called = harness.loop, Lines(harness.loop, lambda call, *a: call(*a)), []
+    loop, queues, called = harness.loop, HookQueues(harness.loop, lambda call, *a: call(*a)), []
 
     def late(*_):
         raise gevent.Timeout(1)
 
     ada = Me(harness.node, harness.node.residents.by_id[client.id])
     for call in (late, called.append):
-        lines.put(1, Hook(loop, "on_join", call, waits=True), ada)
+        queues.put(1, Hook(loop, "on_join", call, waits=True), ada)
     assert called == [ada] and client.model.errors == ["failed"]
-    assert not lines._lines and loop.stats["hooks_failed"] == 1
+    assert not queues._queues and loop.stats["hooks_failed"] == 1
 
 
 def test_a_player_that_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(shop):
@@ -452,7 +454,7 @@ def test_the_actions_of_an_address_are_limited_and_a_refused_one_is_not_counted(
         client.send(DO, "knock", [free])
     assert client.model.errors == ["closed"] * 7
     # Accepted actions count for all players of the address.
-    harness.node.play._obey["knock"]._call = lambda me, free: None
+    harness.node.play._action_hooks["knock"]._call = lambda me, free: None
     for one in (*others * 5, client):
         one.send(DO, "knock", [True])
     assert client.model.errors == ["closed"] * 7 + ["crowded"] and client.connection.closed is None
@@ -462,7 +464,7 @@ def test_an_action_that_finds_the_line_full_is_not_counted_for_the_address(stree
     harness, client = street
     client.connection.address = "192.0.2.8"
     with monkeypatch.context() as patch:
-        patch.setattr(harness.node.play.lines, "full", lambda player: True)
+        patch.setattr(harness.node.play.hook_queues, "full", lambda player: True)
         for _ in range(12):
             client.send(DO, "knock", [True])
     client.send(DO, "knock", [True])

@@ -44,7 +44,7 @@ def test_the_writer_is_known_even_when_others_have_adopted_its_write(end):
     [(_, value, _, before, who)] = TILE.iter_unpack(item.body)
     assert (value, before, who) == (5, 3, BOB)
     assert dict(store_of(harness).top(f"{QUEUE} owners", 9))[BOB.hex()] == 1
-    assert b.host.node.play.undo(BOB.hex(), Rect(0, 0, 0, 0)) == {BOB.hex(): 1}
+    assert b.host.node.play.content.undo(BOB.hex(), Rect(0, 0, 0, 0)) == {BOB.hex(): 1}
     harness.run(1000)
     assert b.host.node.game.floor[3, 4] == 3
 
@@ -150,7 +150,7 @@ def test_two_writes_of_one_node_have_two_stamps_before_the_first_one_is_back(lay
     cells = getattr(b.host.node.game, layer)
     harness.network.delay = 200
     cells[3, 4] = 5
-    cells.layer.keep()
+    cells.layer.save()
     harness.run(1)
     cells[3, 4] = 2
     harness.network.delay = 0

@@ -10,13 +10,13 @@ import pytest
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.paint.game import Game as Paint
-from flatlands.server.game.cells import (
+from flatlands.server.game.cell_layer import (
     COUNT_TILES_EVERY_MS,
-    KEEP_EVERY_MS,
     NEEDED_FOR_MS,
+    SAVE_EVERY_MS,
     SETTLED_MS,
-    Cells,
 )
+from flatlands.server.game.cells import Cells
 from flatlands.server.game.game import Game, every
 from flatlands.server.players.steps import STEPS_TOGETHER_MS
 from flatlands.server.storage import reader, rows
@@ -194,7 +194,7 @@ def test_screens_store_and_counts_agree_by_every_rule(pause):
         game.first[3, 4], game.most[3, 4] = first, most
         if pause:
             harness.run(pause)
-    harness.run(KEEP_EVERY_MS + 100)
+    harness.run(SAVE_EVERY_MS + 100)
     assert (game.first[3, 4], game.most[3, 4]) == (1, 200)
     harness.run(COUNT_TILES_EVERY_MS)
     assert (game.first.counts(), game.most.counts()) == ({1: 1}, {200: 1})
@@ -225,7 +225,7 @@ def test_a_write_just_before_the_server_stops_is_kept():
     harness, a, _ = world()
     floor, play, waiting = a.host.node.game.floor, a.host.node.play, []
     floor[3, 4] = 7
-    harness.run(2 * KEEP_EVERY_MS)
+    harness.run(2 * SAVE_EVERY_MS)
     floor[3, 5] = 8
     harness.run(50)
     a.host.spawn = lambda call, *arguments: waiting.append((call, arguments))
@@ -335,7 +335,7 @@ def test_a_write_is_kept_and_counted_exactly_once():
     floors[0][[(n, n) for n in range(40)]] = 1
     harness.run(1)
     floors[1][[(n, n) for n in range(10)]] = 2
-    harness.run(KEEP_EVERY_MS + 100)
+    harness.run(SAVE_EVERY_MS + 100)
     floors[0][[(n, n) for n in range(5)]] = 0
     harness.run(2 * COUNT_TILES_EVERY_MS)
     assert [floor.counts() for floor in floors] == [{1: 30, 2: 5}] * 2
@@ -355,7 +355,7 @@ def test_an_operator_wipes_a_square_even_where_nobody_is(stored):
     floor[[(3, 4), (3, 5), (1000, 1000)]] = 7
     harness.run(NEEDED_FOR_MS + 5000)
     for square in ((0, 0), (62, 62)):
-        b.host.node.play.clear(square)
+        b.host.node.play.content.clear(square)
     harness.run(2 * COUNT_TILES_EVERY_MS)
     assert everywhere(harness, (3, 4)) == everywhere(harness, (3, 5)) == {0}
     assert floor.counts() == {}
@@ -365,7 +365,7 @@ def test_a_layer_of_a_large_square_is_kept_in_parts(monkeypatch):
     monkeypatch.setattr(rows, "ROW_TILES", 100)
     harness, a, _ = world()
     a.host.node.game.floor[[(n, row) for n in range(16) for row in range(16)]] = 3
-    harness.run(2 * KEEP_EVERY_MS + 100)
+    harness.run(2 * SAVE_EVERY_MS + 100)
     kept = store_of(harness).scan(QUEUE, 9)
     assert [len(item.body) // TILE.size for item in kept] == [100, 100, 56]
     harness.run(COUNT_TILES_EVERY_MS)
@@ -401,7 +401,7 @@ def test_a_write_during_a_question_that_fails_is_told_to_any_node_that_asks(monk
     harness, a, _ = world()
     floor, waiting = a.host.node.game.floor, []
     monkeypatch.setattr(a.host.node.store_client, "ask", lambda q, ok, bad=int: waiting.append(bad))
-    harness.run(KEEP_EVERY_MS)
+    harness.run(SAVE_EVERY_MS)
     floor[3, 4] = 7
     wrote = a.now()
     for _ in range(20):

@@ -10,7 +10,7 @@ from itsdangerous import URLSafeTimedSerializer
 import flatlands
 from flatlands.server import settings
 from flatlands.server.game import games
-from flatlands.server.game.cells import COUNT_TILES_EVERY_MS
+from flatlands.server.game.cell_layer import COUNT_TILES_EVERY_MS
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables

@@ -5,13 +5,8 @@ from itertools import pairwise
 import pytest
 
 from flatlands.server.game.actions import action, number
-from flatlands.server.game.cells import (
-    COUNT_TILES_EVERY_MS,
-    FADE_EVERY_MS,
-    SWEEP_EVERY_MS,
-    Cells,
-    writer_of,
-)
+from flatlands.server.game.cell_layer import COUNT_TILES_EVERY_MS, FADE_EVERY_MS, SWEEP_EVERY_MS
+from flatlands.server.game.cells import Cells, writer_of
 from flatlands.server.game.game import Game
 from flatlands.server.game.me import Me
 from flatlands.server.messages.protocol import Refused
@@ -142,7 +137,7 @@ def test_a_write_that_cannot_count_is_neither_stored_nor_published():
     a.host.node.game.stone[3, 4] = 5
     harness.run(1000)
     a.host.node.game.stone[3, 4] = 6
-    assert not a.host.node.game.stone.layer._written and values(harness, "stone", (3, 4)) == {5}
+    assert not a.host.node.game.stone.layer._unsaved and values(harness, "stone", (3, 4)) == {5}
 
 
 @pytest.mark.parametrize("stored", [True, False])
@@ -285,14 +280,14 @@ def test_an_operator_undoes_what_a_person_wrote_last():
         floor.write((5, 5), value, who)
         harness.run(1000)
     squares = Rect(0, 0, 1, 0)
-    assert play.undo(None, squares) == {BOB.hex(): 4, ADA.hex(): 1}
-    assert play.undo(BOB.hex(), squares) == {BOB.hex(): 4}
+    assert play.content.undo(None, squares) == {BOB.hex(): 4, ADA.hex(): 1}
+    assert play.content.undo(BOB.hex(), squares) == {BOB.hex(): 4}
     harness.run(1000)
     for tile, found in (((0, 0), 3), ((1, 0), 3), ((2, 0), 0), ((5, 5), 7)):
         assert values(harness, "floor", tile) == {found}
     assert values(harness, "worn", (0, 0)) == {4}
     assert in_store(harness, queue("floor"))[40, 0] == 6, "it is in another square"
-    assert play.undo(BOB.hex(), squares) == {}
+    assert play.content.undo(BOB.hex(), squares) == {}
 
 
 class Steps(Game):
@@ -328,7 +323,7 @@ def test_a_renewed_value_is_not_forgotten_and_stays_its_writers():
     for tile, found in (((1, 1), 5), ((2, 1), 6), ((20, 1), 0)):
         assert values(harness, "steps", tile) == {found}
     owner = writer_of("", a.id).hex()
-    assert a.host.node.play.undo(None, Rect(0, 0, 0, 0)) == {owner: 1}
+    assert a.host.node.play.content.undo(None, Rect(0, 0, 0, 0)) == {owner: 1}
     harness.run(30_000 + FADE_EVERY_MS)
     assert values(harness, "steps", (1, 1)) == {0}
 

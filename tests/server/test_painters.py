@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from flatlands.server.game.cells import KEEP_EVERY_MS, Cells
+from flatlands.server.game.cell_layer import SAVE_EVERY_MS
+from flatlands.server.game.cells import Cells
 from flatlands.server.game.game import Game
 from tests.server.test_cells import in_store, world
 
@@ -32,7 +33,7 @@ def painted(client):
 
 
 @pytest.mark.parametrize("how", [True, "write-through"], ids=["behind", "through"])
-@pytest.mark.parametrize("after", range(0, KEEP_EVERY_MS, KEEP_EVERY_MS // 5))
+@pytest.mark.parametrize("after", range(0, SAVE_EVERY_MS, SAVE_EVERY_MS // 5))
 def test_what_others_were_shown_is_kept_when_the_node_of_all_painters_dies(how, after):
     harness, painter, watcher = world(play=painting(how))
     watcher.send(5, 96, 64)

@@ -21,9 +21,9 @@ from flatlands import (
     plain,
     text,
 )
-from flatlands.server.game import play
+from flatlands.server.game import schedule
 from flatlands.server.game.hooks import Hook
-from flatlands.server.game.play import one_at_a_time
+from flatlands.server.game.schedule import one_at_a_time
 from flatlands.server.storage.upkeep import GROW_EVERY_MS, RECORDS_SWEEP_MS
 from flatlands.testkit import World
 from flatlands.testkit.clock import Clock
@@ -240,7 +240,7 @@ def test_a_store_that_is_away_is_reported_and_records_of_newer_servers_are_left_
 def test_a_name_that_an_operator_clears_is_cleared_in_records(world):
     game = world.game(0)
     game.best.add(Run("a", name="Rude")), game.best.add(Run("b", name="Ada"))
-    game.node.play.clear_name("Rude")
+    game.node.play.content.clear_name("Rude")
     world.run(1)
     assert [game.best.read(name).name for name in "ab"] == ["?", "Ada"]
 
@@ -315,7 +315,7 @@ def test_a_method_that_fails_in_its_round_is_counted_and_called_again(caplog):
 
 
 def test_a_method_for_each_player_is_called_at_that_players_node(monkeypatch):
-    monkeypatch.setattr(play, "EACH_AT_ONCE", 2)
+    monkeypatch.setattr(schedule, "EACH_AT_ONCE", 2)
 
     class Counts(Runs):
         def __init__(self, *made):

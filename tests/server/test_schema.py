@@ -182,7 +182,7 @@ def test_an_older_version_leaves_alone_what_it_cannot_know(kept):
     # A server of the old version that still runs, or runs again.
     older, other = play(old(), kept)
     assert not other.model.things.get((0, 0))
-    older.node.play.clear((0, 0))
+    older.node.play.content.clear((0, 0))
     older.run(1000)
     last, again = play(new(), kept)
     assert again.model.things[0, 0][0][5:] == ["blue", 3]

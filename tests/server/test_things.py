@@ -181,7 +181,7 @@ def test_a_thing_that_nobody_takes_is_touched_again_by_a_player_that_comes_again
 def calls_later(harness):
     """Call hooks at the end of the turn, as greenlets do, and not within what causes them."""
     loop = harness.loop
-    harness.node.play.lines._spawn = lambda run, *it: loop.call_soon(partial(run, *it))
+    harness.node.play.hook_queues._spawn = lambda run, *it: loop.call_soon(partial(run, *it))
 
 
 class Painted(Orchard):
@@ -394,7 +394,7 @@ def test_an_operator_removes_what_players_left_and_not_what_was_planted(orchard)
     [note] = harness.node.play.items.checked([note], (0, 0))
     item = harness.node.play.items.item(note)[1]
     harness.node.store_client.store.put(ORCHARD, [item])
-    harness.hosts[1].node.play.clear((0, 0))
+    harness.hosts[1].node.play.content.clear((0, 0))
     harness.run(100)
     assert lying(client).keys() == planted and planted
     assert note.id == "Egg:0:0:0" and harness.node.store_client.store.take(ORCHARD, note.id) is None
@@ -753,7 +753,7 @@ def test_things_where_nobody_is_any_more_are_forgotten(orchard):
 
 def test_a_touch_that_finds_the_line_full_comes_later(orchard):
     harness = orchard()
-    game, lines = harness.game_of(), harness.node.play.lines
+    game, lines = harness.game_of(), harness.node.play.hook_queues
     client = at(harness, "a", (3, 0))
     full, lines.full = lines.full, lambda player: True
     client.go(*middle((5, 0)))
@@ -1156,7 +1156,7 @@ def test_a_name_that_an_operator_clears_is_cleared_where_it_lies_and_where_it_wa
     waits = Jar((4, 7), owner="Bad")
     waits.after = 5000
     harness.node.play.items.leave([waits], "another")
-    harness.node.play.clear_name("Bad")
+    harness.node.play.content.clear_name("Bad")
     harness.run(100)
     assert [jar[6] for jar in lying(a).values()] == ["?"]
     harness.run(6000)
@@ -1182,7 +1182,7 @@ def test_what_an_operator_cleared_before_the_store_failed_is_shown_to_all(
 
     monkeypatch.setattr(store, "take", fail_after_one)
     with pytest.raises(StoreUnavailable):
-        getattr(harness.node.play, order)((0, 0) if order == "clear" else "Bad")
+        getattr(harness.node.play.content, order)((0, 0) if order == "clear" else "Bad")
     harness.run(100)
     shown = [jar for id, jar in lying(a).items() if jar == before[id]]
     assert len(before) == 2 and len(shown) == 1

@@ -39,21 +39,21 @@ def written(*writes):
 
 def test_a_value_that_others_have_written_since_stays():
     harness, play = written((ADA, 3, 1000), (BOB, 5, 1000), (CARL, 9, 10))
-    play.undo(BOB.hex(), HERE)
+    play.content.undo(BOB.hex(), HERE)
     harness.run(2000)
     assert values(harness, "floor", (3, 4)) == {9}
 
 
 def test_a_player_that_writes_the_value_that_is_there_has_changed_nothing():
     harness, play = written((ADA, 3, 1000), (BOB, 5, 1000), (CARL, 5, 1000))
-    assert play.undo(None, HERE) == {BOB.hex(): 1} == play.undo(BOB.hex(), HERE)
+    assert play.content.undo(None, HERE) == {BOB.hex(): 1} == play.content.undo(BOB.hex(), HERE)
     harness.run(1000)
     assert values(harness, "floor", (3, 4)) == {3}
 
 
 def test_the_previous_value_is_known_though_both_wrote_within_a_moment():
     harness, play = written((ADA, 3, 20), (BOB, 5, 1000))
-    assert play.undo(BOB.hex(), HERE) == {BOB.hex(): 1}
+    assert play.content.undo(BOB.hex(), HERE) == {BOB.hex(): 1}
     harness.run(1000)
     assert values(harness, "floor", (3, 4)) == {3}
 
@@ -67,7 +67,7 @@ def test_sums_are_taken_back_once_however_often_an_operator_asks():
     harness.run(1000)
     assert values(harness, "worn", (3, 4)) == {14}
     for host in (a.host, b.host, a.host):
-        host.node.play.undo(BOB.hex(), HERE)
+        host.node.play.content.undo(BOB.hex(), HERE)
         harness.run(50)
     harness.run(1000)
     assert values(harness, "worn", (3, 4)) == {4}
@@ -84,7 +84,7 @@ def test_the_previous_value_is_known_though_the_store_failed_in_between():
     for call, (_store, *rest) in asked:
         call(Broken(), *rest)
     harness.run(2000)
-    assert b.host.node.play.undo(BOB.hex(), HERE) == {BOB.hex(): 1}
+    assert b.host.node.play.content.undo(BOB.hex(), HERE) == {BOB.hex(): 1}
     harness.run(1000)
     assert values(harness, "floor", (3, 4)) == {3}
 
@@ -93,9 +93,9 @@ def test_a_player_without_a_key_can_be_undone_too():
     harness, a, b = world(play=Walls)
     a.send(35, "dig", [3, 7])
     harness.run(1000)
-    [who] = b.host.node.play.undo(None, HERE)
+    [who] = b.host.node.play.content.undo(None, HERE)
     assert int(who, 16) == a.id
-    b.host.node.play.undo(who, HERE)
+    b.host.node.play.content.undo(who, HERE)
     harness.run(1000)
     assert values(harness, "floor", (3, 1)) == {0} and in_store(harness, queue("floor"))[3, 1] == 0
     # A zero is kept for a day, so that older writes do not count.

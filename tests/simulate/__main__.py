@@ -10,9 +10,9 @@ from functools import partial
 from flatlands.needs import packages
 
 with packages("test"):
-    from flatlands.testkit.search import Deed, Search, parser
-    from tests.simulate.deeds import Plan, World, plan
+    from flatlands.testkit.search import Search, Step, parser
     from tests.simulate.rule import check_end
+    from tests.simulate.steps import Plan, World, plan
 
 
 def play(plan: Plan, kind: type[World] = World) -> int:
@@ -20,9 +20,9 @@ def play(plan: Plan, kind: type[World] = World) -> int:
     wrong."""
     world = kind(plan)
     try:
-        for deed in plan.deeds:
-            world.play(deed)
-        world.play(Deed(0, "quiet", 0, 0, 0))
+        for step in plan.steps:
+            world.play(step)
+        world.play(Step(0, "quiet", 0, 0, 0))
         # By then, players that lost their connection have left, even on a node whose clock stood
         # still.
         world.run(20_000)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from flatlands.server.game.actions import number
-from flatlands.server.game.cells import CellLayer, Cells
+from flatlands.server.game.cell_layer import CellLayer
+from flatlands.server.game.cells import Cells
 from flatlands.server.game.me import Me
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.reach import square_of
@@ -100,7 +101,7 @@ class Ground:
                     key = layer.number, square, place
                     self._least[key] = self._most[key] = max(value, self._least[key])
         for layer in sums:
-            for square, writes in layer._written.items():
+            for square, writes in layer._unsaved.items():
                 for place, write in writes.items():
                     self._most[layer.number, square, place] += write.value
 
@@ -127,10 +128,10 @@ class Ground:
         write, fresh = layer.write, self._fresh[host]
 
         def wrote(square: Square, places: Sequence[int], value: int, *more: Any) -> None:
-            before = dict(layer._written.get(square, {}))
+            before = dict(layer._unsaved.get(square, {}))
             write(square, places, value, *more)
             for place in places:
-                written = layer._written.get(square, {}).get(place)
+                written = layer._unsaved.get(square, {}).get(place)
                 if written is before.get(place) or written is None:
                     # The node could not count.
                     continue

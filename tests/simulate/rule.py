@@ -22,7 +22,7 @@ from flatlands.testkit.harness import Harness
 from flatlands.world.grid import Square
 
 if TYPE_CHECKING:
-    from tests.simulate.deeds import World
+    from tests.simulate.steps import World
 
 #: ms by which the start of a track may differ on a screen: as long as a node stands still, or a
 #: link is down, in an episode. If one lasts longer, that counts.

@@ -6,18 +6,18 @@ import time
 
 import pytest
 
-from flatlands.server.game import cells
+from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.squares import subscription
 from flatlands.server.squares.layers import LayerRegistry
 from flatlands.server.squares.subscription import Subscription
 from flatlands.stores.sqlite import SqliteStore
-from flatlands.testkit.search import SHORT, Deed
+from flatlands.testkit.search import SHORT, Step
 from flatlands.world import batches
 from tests.processes import ROOT
 from tests.simulate.__main__ import play, search
-from tests.simulate.deeds import WHAT, Plan, World, plan
+from tests.simulate.steps import WHAT, Plan, World, plan
 
 fails = search.fails
 shrink = search.shrink
@@ -54,28 +54,28 @@ def test_a_world_is_the_same_when_it_is_played_again():
     assert states[0] == states[1]
 
 
-#: What was once wrong -> the world in which it was: seed, nodes, skew and free; what it has; deeds.
+#: What was once wrong -> the world in which it was: seed, nodes, skew and free; what it has; steps.
 GHOSTS = json.loads((ROOT / "tests/vectors/ghosts.json").read_text())
 
 
 # Worlds with computer players are those of a game that has some.
 @pytest.mark.parametrize("what", [one for one, (_, has, _) in GHOSTS.items() if "herd" not in has])
 def test_a_world_that_was_wrong_once_is_right(what):
-    plan, has, deeds = GHOSTS[what]
+    plan, has, steps = GHOSTS[what]
     assert (
-        fails(Plan(*plan, tuple([Deed(*deed) for deed in deeds]), **dict.fromkeys(has, True))) == ""
+        fails(Plan(*plan, tuple([Step(*step) for step in steps]), **dict.fromkeys(has, True))) == ""
     )
 
 
 def test_every_deed_can_be_done_in_an_empty_world():
-    deeds = tuple(Deed(1, what, 1, 2, 3) for what in WHAT)
-    assert fails(Plan(1, 1, 0, True, deeds)) == ""
+    steps = tuple(Step(1, what, 1, 2, 3) for what in WHAT)
+    assert fails(Plan(1, 1, 0, True, steps)) == ""
 
 
 def test_an_empty_world_has_nobody_to_compare_and_one_with_two_has():
     world = World(Plan(1, 2, 0, True, ()))
     for n in range(2):
-        world.play(Deed(0, "join", n, n, 0))
+        world.play(Step(0, "join", n, n, 0))
     world.run(1000)
     believed = [len(client.model.players) for client in world.harness.clients]
     assert believed == [2, 2]
@@ -83,17 +83,17 @@ def test_an_empty_world_has_nobody_to_compare_and_one_with_two_has():
 
 @pytest.mark.parametrize("what", ["is not adopted", "is kept too late"])
 def test_what_is_lost_on_the_ground_is_found(what, monkeypatch):
-    deeds = [Deed(0, "join", 0, 0, 0), Deed(0, "join", 1, 0, 0), Deed(900, "walk", 0, 2, 1)]
+    steps = [Step(0, "join", 0, 0, 0), Step(0, "join", 1, 0, 0), Step(900, "walk", 0, 2, 1)]
     if what == "is not adopted":
-        deeds.append(Deed(2000, "kill", 0, 0, 0))
+        steps.append(Step(2000, "kill", 0, 0, 0))
     else:
-        deeds += [Deed(2000, "walk", 0, 1, 1), Deed(1500, "kill", 0, 0, 0)]
-    world = Plan(1, 2, 0, True, tuple(deeds), cells=True)
+        steps += [Step(2000, "walk", 0, 1, 1), Step(1500, "kill", 0, 0, 0)]
+    world = Plan(1, 2, 0, True, tuple(steps), cells=True)
     assert fails(world) == ""
     monkeypatch.setattr(LayerRegistry, "_look", lambda self: None)
-    keep = cells.CellLayer.keep
+    save = CellLayer.save
     monkeypatch.setattr(
-        cells.CellLayer, "keep", lambda self: self.persist == "write-through" and keep(self)
+        CellLayer, "save", lambda self: self.persist == "write-through" and save(self)
     )
     assert "ground.floor: " in fails(world)
 
@@ -178,4 +178,4 @@ def test_a_fault_is_found_and_shrunk_to_a_short_story(fault, first, monkeypatch)
     seed = next(seed for seed in range(first, first + 2000) if fails(plan(seed)))
     short = shrink(plan(seed), time.monotonic() + 600)
     assert fails(short)
-    assert len(short.deeds) <= SHORT
+    assert len(short.steps) <= SHORT

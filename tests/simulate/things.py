@@ -46,7 +46,7 @@ RIGHT_WITHIN = SQUARE_AGAIN_MS + SQUARE_FAILED_MS + FAILS_FOR_MS + GROW_EVERY_MS
 TOLD_WITHIN = GROW_EVERY_MS + 4 * SLOW
 
 
-class Kind(NamedTuple):
+class ThingSetup(NamedTuple):
     """A kind of things that a game plants, PER_CELL in each cell, and that players take when they
     touch them, each for a point on a board.
 
@@ -87,7 +87,7 @@ class Things:
     """The things of a world. `store` is one more store on the nodes' data; `moved`: things that
     nobody takes are forgotten after a while, and planted again."""
 
-    def __init__(self, harness: Harness, store: Store, moved: bool, kind: Kind) -> None:
+    def __init__(self, harness: Harness, store: Store, moved: bool, kind: ThingSetup) -> None:
         self._harness, self._store, self._moved, self._kind = harness, store, moved, kind
         #: What the ids of all things of the kind begin with.
         self._begins = f"{kind.thing.__name__}:"

@@ -12,10 +12,10 @@ with packages("test"):
     from flatlands.games.flatlands.treasure import BOARD
     from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
     from games.flatlands.tests.harness import Rules, options_of
-    from tests.simulate import deeds
+    from tests.simulate import steps
     from tests.simulate.__main__ import main, searching
     from tests.simulate.ground import Writing
-    from tests.simulate.things import PAUSE, PER_CELL, Kind
+    from tests.simulate.things import PAUSE, PER_CELL, ThingSetup
 
 #: The herd of a world that has one.
 HERD = Sizes(people=4, deer=2)
@@ -25,15 +25,15 @@ class Painted(Writing, Game):
     """Flatlands, where players write on the ground."""
 
 
-class World(deeds.World):
+class World(steps.World):
     """A world in which Flatlands is played."""
 
     game = Game
     painted = Painted
-    kind = Kind(Gem, Gems, BOARD)
+    kind = ThingSetup(Gem, Gems, BOARD)
     herd = sum(HERD)
 
-    def options(self, plan: deeds.Plan) -> Options:
+    def options(self, plan: steps.Plan) -> Options:
         """Return the options of the game in a world."""
         rules = Rules(PER_CELL if plan.things else 0, PAUSE)
         return options_of(rules, HERD if plan.herd else NOBODY)

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from flatlands.testkit.search import Deed
+from flatlands.testkit.search import Step
 from games.flatlands.tests.simulate import World, search
 from tests.processes import ROOT
-from tests.simulate.deeds import Plan, plan
+from tests.simulate.steps import Plan, plan
 
 fails = search.fails
 
@@ -28,14 +28,14 @@ def test_each_gem_is_given_once_and_shown_where_it_lies(seed):
     assert plan(seed).things and fails(plan(seed)) == ""
 
 
-#: What was once wrong -> the world in which it was: seed, nodes, skew and free; what it has; deeds.
+#: What was once wrong -> the world in which it was: seed, nodes, skew and free; what it has; steps.
 GHOSTS = json.loads((ROOT / "tests/vectors/ghosts.json").read_text())
 
 
 @pytest.mark.parametrize("what", [what for what, (_, has, _) in GHOSTS.items() if "herd" in has])
 def test_a_world_with_computer_players_that_was_wrong_once_is_right(what):
-    first, has, deeds = GHOSTS[what]
-    some = tuple(Deed(*deed) for deed in deeds)
+    first, has, steps = GHOSTS[what]
+    some = tuple(Step(*step) for step in steps)
     assert fails(Plan(*first, some, **dict.fromkeys(has, True))) == ""
 
 

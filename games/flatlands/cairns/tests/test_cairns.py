@@ -155,8 +155,8 @@ def test_an_operator_removes_a_cairn(world):
     harness = world(nodes=2)
     a = keyed(harness, "A", (2, 1))
     build(harness, a)
-    harness.hosts[1].node.play.clear((2, 1))
-    harness.hosts[1].node.play.clear((3, 1))
+    harness.hosts[1].node.play.content.clear((2, 1))
+    harness.hosts[1].node.play.content.clear((3, 1))
     harness.run(100)
     assert standing(a) == {}
     assert kept(harness) == (0, 0)

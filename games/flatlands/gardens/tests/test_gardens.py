@@ -287,9 +287,9 @@ def test_a_garden_that_is_visited_lasts_and_an_operator_can_remove_it(world, two
     assert layer.known(square).get(place)[1] > before
     play = world.game(1).node.play
     owner = resident(world, ada).owner[:16]
-    found = play.undo(None, Rect(*square, *square))
+    found = play.content.undo(None, Rect(*square, *square))
     assert found[owner] == 1 and len(found) == 2
-    assert play.undo(owner, Rect(*square, *square)) == {owner: 1}
+    assert play.content.undo(owner, Rect(*square, *square)) == {owner: 1}
     world.run(1)
     assert grows(world, 1) == {0} and grows(world, 2) == {1}
 

@@ -347,7 +347,7 @@ def test_a_player_with_another_name_is_shown_under_it(world):
     assert scores(harness, again) == [1, 1, 1, [["Jenny", 1, True]]]
     # An operator clears a name, and nobody else's.
     for name, shown in (("Wren", "Jenny"), ("Jenny", "?")):
-        harness.node.play.clear_name(name)
+        harness.node.play.content.clear_name(name)
         assert scores(harness, again) == [1, 1, 1, [[shown, 1, True]]]
 
 

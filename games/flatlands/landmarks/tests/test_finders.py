@@ -68,7 +68,7 @@ def test_the_first_name_is_carved_for_good(world):
     for name, host, key in (("Ada", 0, None), ("Bob", 1, None), ("Ada", 0, KEY)):
         client = come(harness, name, host=harness.hosts[host], key=key)
         assert find(client) and client.model.messages["finders"][4] == "Ada"
-    harness.node.play.clear_name("Ada")
+    harness.node.play.content.clear_name("Ada")
     harness.run(100)
     late = come(harness, "Cid")
     assert find(late) == (4, 4) and late.model.messages["finders"][4] == "?"

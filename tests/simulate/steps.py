@@ -1,6 +1,6 @@
-"""The deeds that happen in a simulated world, and the plans made from seeds.
+"""The steps that happen in a simulated world, and the plans made from seeds.
 
-A deed is a word and four numbers, so any part of a plan can be played. The bare game is played, or
+A step is a word and four numbers, so any part of a plan can be played. The bare game is played, or
 another one that the tests of that game put in its place. This module never looks at what players
 believe: tests/simulate/rule.py does.
 """
@@ -26,7 +26,7 @@ from flatlands.server.storage import upkeep
 from flatlands.testkit.client import Client
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.host import Host
-from flatlands.testkit.search import Deed
+from flatlands.testkit.search import Step
 from flatlands.testkit.store import shared_stores
 from flatlands.world.track import UNIT
 from tests import bare
@@ -40,8 +40,8 @@ from tests.simulate.things import (
     PER_CELL,
     RIGHT_WITHIN,
     TOLD_WITHIN,
-    Kind,
     Things,
+    ThingSetup,
 )
 
 #: The most nodes that a world has at a time.
@@ -71,7 +71,7 @@ RARE = 0.125
 #: Tiles from the plaza within which the players of a world stay.
 RANGE = 40
 
-#: The fewest and the most deeds of an episode. All faults end with the episode; quiet follows.
+#: The fewest and the most steps of an episode. All faults end with the episode; quiet follows.
 EPISODE = (3, 14)
 
 
@@ -81,7 +81,7 @@ CELLS_ONE_IN = 4
 
 class Plan(NamedTuple):
     """A world: its seed, the nodes at its start, the ms by which their clocks differ (`skew`),
-    whether all its ground is free, its deeds, whether its nodes share a herd, whether their
+    whether all its ground is free, its steps, whether its nodes share a herd, whether their
     heartbeats are as rare as in a world of hundreds of nodes (`rare`), whether three players are a
     crowd (`crowds`), whether the nodes are the workers of one `machine`, whether there are
     `things`, and whether players write on the ground (`cells`)."""
@@ -90,7 +90,7 @@ class Plan(NamedTuple):
     nodes: int
     skew: int
     free: bool
-    deeds: tuple[Deed, ...]
+    steps: tuple[Step, ...]
     herd: bool = False
     rare: bool = False
     crowds: bool = False
@@ -101,13 +101,13 @@ class Plan(NamedTuple):
 
 class World:
     """A world that is played: the bare one, or another game, by a class that inherits from this one
-    and has what is different there. The deeds in `WHAT` are its methods."""
+    and has what is different there. The steps in `WHAT` are its methods."""
 
     #: The game, and the same one where players write on the ground.
     game: type[Any] = bare.Game
     painted: type[Any] = Painted
     #: The things that lie in worlds with things.
-    kind = Kind(bare.Apple, lambda game: game, bare.BOARD)
+    kind = ThingSetup(bare.Apple, lambda game: game, bare.BOARD)
     #: How many computer players there are in a world with a herd: the bare game has none.
     herd = 0
 
@@ -193,10 +193,10 @@ class World:
 
         host.loop.on_done = note
 
-    def play(self, deed: Deed) -> None:
-        """Let the deed's wait pass, and then do the deed."""
-        self.run(deed.wait)
-        WHAT[deed.what](self, deed.a, deed.b, deed.c)
+    def play(self, step: Step) -> None:
+        """Let the step's wait pass, and then do the step."""
+        self.run(step.wait)
+        WHAT[step.what](self, step.a, step.b, step.c)
         self.harness.settle()
 
     def run(self, ms: int) -> None:
@@ -494,7 +494,7 @@ class World:
             self.things.check()
 
 
-#: The deeds, and about how many in a hundred are of each kind.
+#: The steps, and about how many in a hundred are of each kind.
 _SHARES: dict[Callable[..., None], int] = {
     World.join: 6,
     World.walk: 14,
@@ -527,39 +527,39 @@ _SHARES: dict[Callable[..., None], int] = {
     World.remember: 1,
 }
 
-#: The deeds of the workers of a machine, and how frequent each one is.
+#: The steps of the workers of a machine, and how frequent each one is.
 _WORKERS = {World.divide: 6, World.look_after: 3, World.lose_way: 1}
 
-#: What is done with things, and how frequent each deed is.
+#: What is done with things, and how frequent each step is.
 _THINGS = {World.reach: 20, World.store_away: 1, World.store_back: 2}
 
 WHAT: dict[str, Callable[..., None]] = {
-    deed.__name__: deed for deed in (*_SHARES, *_WORKERS, *_THINGS, World.quiet)
+    step.__name__: step for step in (*_SHARES, *_WORKERS, *_THINGS, World.quiet)
 }
 
 
 def plan(seed: int) -> Plan:
-    """Return the plan of a seed: some episodes of deeds, each followed by quiet."""
+    """Return the plan of a seed: some episodes of steps, each followed by quiet."""
     chance = random.Random(seed)
-    deeds: list[Deed] = []
-    # Each world leaves out some kinds of deeds, so that worlds differ in what goes wrong most.
-    shares = {deed: share for deed, share in _SHARES.items() if chance.random() < 0.7}
+    steps: list[Step] = []
+    # Each world leaves out some kinds of steps, so that worlds differ in what goes wrong most.
+    shares = {step: share for step, share in _SHARES.items() if chance.random() < 0.7}
     shares = shares or dict(_SHARES)
     waits = chance.choice([(0, 100), (0, 1500), (0, 5000)])
-    deeds += [Deed(0, "join", n, n, 0) for n in range(chance.randint(1, 5))]
+    steps += [Step(0, "join", n, n, 0) for n in range(chance.randint(1, 5))]
     for _ in range(chance.randint(1, 4)):
         for kind in chance.choices(list(shares), list(shares.values()), k=chance.randint(*EPISODE)):
-            # Often there is no wait, so the last deed is not yet known everywhere.
+            # Often there is no wait, so the last step is not yet known everywhere.
             wait = 0 if chance.random() < 0.3 else chance.randint(*waits)
             some = (chance.randrange(10_000) for _ in range(3))
-            deeds.append(Deed(wait, kind.__name__, *some))
-        deeds.append(Deed(0, "quiet", 0, 0, 0))
+            steps.append(Step(wait, kind.__name__, *some))
+        steps.append(Step(0, "quiet", 0, 0, 0))
     drawn = Plan(
         seed,
         chance.randint(1, 4),
         chance.choice([0, 0, 7000, 3_600_000]),
         chance.random() < 0.7,
-        tuple(deeds),
+        tuple(steps),
         chance.randrange(HERD_ONE_IN) == 0,
         chance.randrange(4) == 0,
         chance.randrange(3) == 0,
@@ -568,16 +568,16 @@ def plan(seed: int) -> Plan:
     cells = random.Random(f"{seed} cells").randrange(CELLS_ONE_IN) == 0
     drawn = drawn._replace(cells=cells)
     if not chance.randrange(MACHINE_ONE_IN):
-        kinds = chance.choices(list(_WORKERS), list(_WORKERS.values()), k=len(deeds))
-        for at in range(len(deeds) - 1, 0, -1):
+        kinds = chance.choices(list(_WORKERS), list(_WORKERS.values()), k=len(steps))
+        for at in range(len(steps) - 1, 0, -1):
             if chance.random() < 0.4:
-                deeds.insert(at, Deed(0, kinds[at].__name__, chance.randrange(10), 0, 0))
+                steps.insert(at, Step(0, kinds[at].__name__, chance.randrange(10), 0, 0))
         # The workers of a machine share a clock.
-        return drawn._replace(nodes=drawn.nodes + 1, skew=0, machine=True, deeds=tuple(deeds))
+        return drawn._replace(nodes=drawn.nodes + 1, skew=0, machine=True, steps=tuple(steps))
     if drawn.herd or chance.randrange(THINGS_ONE_IN):
         return drawn
-    for at in range(len(deeds) - 1, 0, -1):
+    for at in range(len(steps) - 1, 0, -1):
         for kind in chance.choices(list(_THINGS), list(_THINGS.values()), k=4):
             some = (chance.randrange(10_000) for _ in range(3))
-            deeds.insert(at, Deed(chance.choice((0, 10, 500)), kind.__name__, *some))
-    return drawn._replace(things=True, cells=False, deeds=tuple(deeds))
+            steps.insert(at, Step(chance.choice((0, 10, 500)), kind.__name__, *some))
+    return drawn._replace(things=True, cells=False, steps=tuple(steps))

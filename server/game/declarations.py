@@ -1,0 +1,43 @@
+"""What a game and its parts declare: kinds of things, events and records, and actions."""
+
+from collections.abc import Sequence
+
+from flatlands.server.game.actions import Action
+from flatlands.server.game.game import AnyPart, recorded
+from flatlands.server.squares.context import SquareContext
+from flatlands.server.storage.things import Event, Record, Thing, declare
+
+
+class Declarations:
+    """All that the parts of a game declare. The kinds of events are declared to `squares` too.
+    Raises ValueError if two parts use one name."""
+
+    def __init__(self, parts: Sequence[AnyPart], squares: SquareContext) -> None:
+        #: The kinds of things by their numbers, and the part that declares each.
+        self.things: dict[int, type[Thing]] = {}
+        self.part_of_thing: dict[int, AnyPart] = {}
+        #: The kinds of events -> their numbers.
+        self.events: dict[type[Event], int] = {}
+        #: The kinds of records that the game has in the store.
+        self.records: list[type[Record]] = []
+        self.actions: dict[str, Action] = {}
+        for part in parts:
+            for event in part.events:
+                self.events[event] = squares.declare_event(declare(event))
+            self._add_actions(part)
+            self._add_things(part)
+            self.records += [records.kind for _, records in recorded(type(part))]
+
+    def _add_actions(self, part: AnyPart) -> None:
+        for name, action in part.actions.items():
+            if name in self.actions:
+                raise ValueError(f"two parts of the game have an action called {name}")
+            self.actions[name] = action
+
+    def _add_things(self, part: AnyPart) -> None:
+        for kind in part.things:
+            if kind.__name__ in [one.__name__ for one in self.things.values()]:
+                raise ValueError(f"the game has two classes of things called {kind.__name__}")
+            number = len(self.things)
+            self.things[number] = kind
+            self.part_of_thing[number] = part

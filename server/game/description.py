@@ -1,0 +1,40 @@
+"""What pages are told of a game when they join: its kinds of things and events, and its cells."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flatlands.server.game.cell_layer import CellLayer
+from flatlands.server.game.game import AnyGame
+from flatlands.server.game.node import GameNode
+from flatlands.server.messages.peer_batches import Kind
+from flatlands.server.storage.things import Event
+
+
+def describe(
+    node: GameNode, game: AnyGame, events: Mapping[type[Event], int], layers: Sequence[CellLayer]
+) -> list[list[Any]]:
+    """Return what pages are told of a game: its kinds of things and events, its cells, what players
+    have, and how they walk on which ground."""
+    things, known = node.square_context.things, node.square_context.events
+    shown: list[list[Any]] = [
+        *[["thing", n, kind.make.__name__, _field_names(kind, 5)] for n, kind in things.items()],
+        *[["event", n, kind.__name__, _field_names(known[n], 2)] for kind, n in events.items()],
+        *[["cells", n, layer.name.partition(".")[2], []] for n, layer in enumerate(layers)],
+        *[
+            ["solid", n, layer.declared.solid, []]
+            for n, layer in enumerate(layers)
+            if layer.declared.solid
+        ],
+    ]
+    if game.walking != "free":
+        shown.append(["walking", 0, game.walking, []])
+    if stamp := getattr(node.terrain, "stamp", ""):
+        shown.append(["ground", 0, stamp, []])
+    if game.me.fields:
+        shown.append(["player", 0, game.me.__name__, [field.name for field in game.me.fields]])
+    return shown
+
+
+def _field_names(kind: Kind, since: int) -> list[str]:
+    """Return the names of the fields of a kind from number `since` on."""
+    return list(kind.make._fields[since:])

@@ -1,0 +1,55 @@
+"""Schedules the methods of a game that have `every`: the timers, and what may keep a call back."""
+
+from collections.abc import Callable
+
+from flatlands.server.game.game import Present
+from flatlands.server.game.node import GameNode
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.storage.lease import Lease
+from flatlands.world.track import Track, tile_at
+
+#: A hook of all players is called with so many at once.
+EACH_AT_ONCE = 500
+#: Between two such calls lies so much time.
+EACH_PAUSE_MS = 5
+
+
+def call_if_leader(lease: Lease, hook: Callable[[], object]) -> None:
+    """Call a hook if this node has a lease, and no other node can have it."""
+    if lease.valid:
+        hook()
+
+
+def call_with_each(node: GameNode, hook: Callable[..., object]) -> None:
+    """Call a hook with the players of a node, some in each turn of the event loop."""
+    residents = node.residents.by_id
+
+    def call(some: list[int]) -> None:
+        now, ids = node.loop.now(), [id for id in some if id in residents]
+        tracks: list[Track] = [residents[id].track for id in ids]
+        tiles = [tile_at(track, now) for track in tracks]
+        hook(Present(ids, tiles, [now < track.end for track in tracks]))
+
+    all = [id for id in residents if id >= OTHERS_FROM]
+    parts = [all[at : at + EACH_AT_ONCE] for at in range(0, len(all), EACH_AT_ONCE)]
+    node.loop.in_turns(parts, 1, EACH_PAUSE_MS, call)
+
+
+def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> Callable[[], object]:
+    """Return what calls a hook in a greenlet, unless its last call is still running."""
+    running = False
+
+    def run() -> None:
+        nonlocal running
+        try:
+            hook()
+        finally:
+            running = False
+
+    def begin() -> None:
+        nonlocal running
+        if not running:
+            running = True
+            spawn(run)
+
+    return begin

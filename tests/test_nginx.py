@@ -19,9 +19,11 @@ pytestmark = pytest.mark.outside
 
 OPERATIONS = (ROOT / "docs/operations.md").read_text()
 
-#: The modifier, the path or expression, and the content of each location.
+#: The modifier, the path or expression, and the content of each location that is served with TLS.
 LOCATIONS = re.findall(
-    r"^    location (?:(=|\^~|~) )?(\S+) {\n(.*?)^    }$", CONFIGURATION, re.M | re.S
+    r"^    location (?:(=|\^~|~) )?(\S+) {\n(.*?)^    }$",
+    CONFIGURATION.partition("listen 443")[2],
+    re.M | re.S,
 )
 
 
@@ -49,9 +51,10 @@ def test_nginx_gives_the_page_to_all_and_all_else_to_this_machine_and_keeps_only
     files = sorted({f"/{name}" for page in pages for name in page} - {"/index.html"})
     assert len(files) > 3
     versions = [f"/v/0123456789abcdef{name}" for name in files]
-    for path in (*PAGES, *files, *versions, "/favicon.ico", "/ws"):
+    health = {"/healthz", "/readyz"}
+    for path in (*PAGES, *files, *versions, *health, "/favicon.ico", "/ws"):
         assert "deny" not in location_of(path), path
-    for path in (*operators(), "/ask", "/tomorrow", "/live/x", "/lively"):
+    for path in (*operators() - health, "/ask", "/tomorrow", "/live/x", "/lively"):
         assert location_of(path).split("proxy_pass")[0].endswith("deny all;\n        "), path
     keeping = [name for _, name, content in LOCATIONS if "proxy_cache " in content]
     assert keeping == ["/v/"]
@@ -99,7 +102,7 @@ def test_nginx_gives_nobody_else_what_it_gave_an_operator(tmp_path):
     upstream = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     upstream.asked = []
     threading.Thread(target=upstream.serve_forever, daemon=True).start()
-    private = [*operators(), "/ask?sql=1", "/tomorrow"]
+    private = [*operators() - {"/healthz", "/readyz"}, "/ask?sql=1", "/tomorrow"]
     try:
         with nginx(tmp_path, upstream.server_port) as front:
             for path in (*private, "/", "/main.js", "/v/1/main.js"):
@@ -108,6 +111,13 @@ def test_nginx_gives_nobody_else_what_it_gave_an_operator(tmp_path):
             for path in private:
                 assert get(front, path, "127.0.0.2")[0] == 403, path
             assert get(front, "/ws")[0] == 200
+            # Whoever watches the server from outside, and whoever issues its certificate.
+            assert get(front, "/readyz", "127.0.0.2")[0] == 200
+            for path, status in (("/.well-known/acme-challenge/x", 404), ("/x", 308)):
+                plain = http.client.HTTPConnection("localhost", front.plain, timeout=PATIENCE)
+                plain.request("GET", path)
+                assert plain.getresponse().status == status
+                plain.close()
             assert all(scheme == "https" for _, scheme in upstream.asked)
             asked = len(upstream.asked)
             # This answer is cached for strangers; an operator gets its own.

@@ -93,6 +93,8 @@ export class Client {
     this.walk = new Walk((x, y) => this.blocked(x, y));
     /** The id of this page's player, or 0 while there is none. */
     this.id = 0;
+    /** @type {Guest} Who joins. */
+    this.guest = {};
     /** @type {Terrain | Chunks | null} Null where everybody can walk everywhere. */
     this.ground = null;
     /** How the game lets its players walk: "free", "straight" or "none". */
@@ -196,10 +198,11 @@ export class Client {
     setInterval(() => replica.expire(this.clock.now()), EXPIRE_EVERY);
   }
 
-  /** Begin to play on a screen of this size in tiles: as this browser's player, unless another window plays it.
+  /** Begin to play on a screen of this size in tiles: as this browser's player, unless another window plays it. What
+   * `guest` does not say is as `this.guest` has it.
    * @param {Guest} guest */
-  async open({ name = '', look = 0, near = null, ticket }, width, height) {
-    const { identity } = this;
+  async open(guest, width, height) {
+    const { identity } = this, { name = '', look = 0, near = null, ticket } = { ...this.guest, ...guest };
     this.look(width, height);
     await identity.ready;
     identity.begin();

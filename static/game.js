@@ -15,12 +15,13 @@ export const HINT = 'Walk with the arrow keys, or touch where you want to go.';
  * as { Space: () => game.do.jump() }; `tap(x, y)` is called for a click or touch at a place, in tiles, and
  * returns true if the player is not to walk there. With `turns`, keys and touches turn the player along rows
  * and columns, and it keeps walking when they are released. Without a canvas, call
- * `game.open(guest, width, height)` and, for each frame, `game.advance()`.
+ * `game.open({}, width, height)` and, for each frame, `game.advance()`.
  * @param {import('./client.js').Guest & { canvas?: HTMLCanvasElement, tile?: number, keys?: Record<string, () => void>,
  * tap?: (x: number, y: number) => boolean | void, turns?: boolean }} how
  */
 export function join({ canvas, tile = 28, keys = {}, tap = () => false, turns = false, ...guest } = {}) {
   const game = new Client(), { on, listeners } = game;
+  game.guest = { ...guest, name: sayable(guest.name ?? '', NAME_LIMIT) };
   const line = (text, stays) => listeners.tell('line', text, stays);
   on.begun(() => line(game.walking === 'none' ? '' : HINT, false));
   on.error((code, sentence) => line(sentence, false));
@@ -30,7 +31,7 @@ export function join({ canvas, tile = 28, keys = {}, tap = () => false, turns = 
   if (canvas !== undefined) {
     draw = new Draw(game, canvas, tile);
     new Steer(game, draw, canvas, { keys, tap, turns });
-    game.open({ ...guest, name: sayable(guest.name ?? '', NAME_LIMIT) }, ...draw.fit());
+    game.open({}, ...draw.fit());
     draw.begin();
   }
   return Object.assign(game, { draw });

@@ -60,6 +60,13 @@ RECORD_ID_CHARS = 120
 _T = TypeVar("_T", bound="Thing")
 
 
+def _shown(what: object, first: str, **values: object) -> str:
+    """Return how an author reads a thing or a record."""
+    return (
+        f"{type(what).__name__}({', '.join([first, *(f'{n}={v!r}' for n, v in values.items())])})"
+    )
+
+
 class _Fields:
     """The base of all kinds. `row` is the named tuple in which nodes tell each other of one: what
     all have, and the fields that are `shown`. A kind is `wordy` if one of these is a text."""
@@ -198,7 +205,7 @@ class Thing(_Fields):
         self.after, self.places = 0, list[str]()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.tile}, id={self.id!r}, version={self.version})"
+        return _shown(self, str(self.tile), id=self.id, version=self.version, **self.values)
 
     @classmethod
     def is_counted(cls) -> bool:
@@ -255,7 +262,7 @@ class Record(_Fields):
         self._set(values)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.id!r})"
+        return _shown(self, repr(self.id), **self.values)
 
     def again(self, **values: object) -> Self:
         """Return what this record becomes, with other values for some of its fields. Raises

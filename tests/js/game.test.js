@@ -161,6 +161,14 @@ test('an action that is requested too often rests for a second, and others do no
   assert.equal(game.do.wave(), true);
 });
 
+test('a page that draws by itself joins under the name and with the ticket that it was given', async () => {
+  const game = join({ name: 'Ada', ticket: 'paid' }), hellos = [];
+  game.net.connect = () => hellos.push(game.net.hello);
+  await game.open({}, 20, 10);
+  await game.open({ ticket: 'paid again' }, 20, 10);
+  assert.deepEqual(hellos.map(({ name, ticket }) => [name, ticket]), [['Ada', 'paid'], ['Ada', 'paid again']]);
+});
+
 test('what no server would accept is not sent', async () => {
   const { game } = await playing([], { name: '\u200b' });
   assert.ok(game.net.hello.name.length > 1 && game.identity.name === game.net.hello.name);

@@ -86,6 +86,11 @@ def world():
     return World(Runs, nodes=2)
 
 
+def test_an_author_reads_the_values_of_a_record_and_of_a_thing():
+    assert repr(Run("east", ms=7, name="Ada")) == "Run('east', ms=7, name='Ada', _way='')"
+    assert repr(Prize((3, -1))).startswith("Prize((3, -1), id=")
+
+
 def test_of_all_changes_to_a_record_the_best_one_counts_at_all_nodes(world):
     ada, bob = world.join("Ada", 0), world.join("Bob", 1)
     ada.do("run", 300), bob.do("run", 200), ada.do("run", 250)

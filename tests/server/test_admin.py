@@ -191,7 +191,8 @@ def test_a_server_that_is_alone_is_not_drained(server):
     answer = ask(server, "admin/drain", token=ADMIN, method="POST")
     assert answer == (
         409,
-        "No other server of this world can take the players: stop this one instead.\n",
+        "No other server of this world takes players. If one has just started, try again in a "
+        "second; otherwise stop this one instead.\n",
     )
     assert ready(server)["ready"]
 

@@ -9,9 +9,11 @@ whether the first one took effect. Each world has an id on the server. If that i
 changed, the server has forgotten everything, or another server has its address.
 """
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -21,6 +23,7 @@ from redis.cluster import ClusterNode
 from redis.exceptions import (
     AuthenticationError,
     ConnectionError,
+    NoPermissionError,
     OutOfMemoryError,
     RedisClusterException,
     RedisError,
@@ -200,6 +203,8 @@ local n = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not n then return false end
 return {redis.call('ZCOUNT', KEYS[1], '(' .. n, '+inf') + 1, redis.call('ZCARD', KEYS[1]), n}
 """
+
+log = logging.getLogger("flatlands")
 
 _T = TypeVar("_T")
 
@@ -459,13 +464,27 @@ def _refuse_replica(where: str, client: Any) -> None:
 def _refuse_eviction(where: str, client: Any) -> None:
     """Raise StoreError if the server says that it may forget what it was given. With a policy for
     volatile keys it does not, since a store's keys never expire."""
-    told = client.info("memory") if isinstance(client, Redis) else {}
+    try:
+        told = client.info("memory") if isinstance(client, Redis) else {}
+    except NoPermissionError:
+        _warn_of_eviction(where)
+        return
     policy = told.get("maxmemory_policy", "noeviction")
     if told.get("maxmemory") and policy.startswith("allkeys"):
         raise StoreError(
             f"Redis at {where} evicts keys when its memory is full ({policy}): set"
             " maxmemory-policy to noeviction, or use another store"
         )
+
+
+@cache
+def _warn_of_eviction(where: str) -> None:
+    """Say, once, that nobody has looked."""
+    log.warning(
+        "the user of Redis at %s may not use INFO, so nobody sees whether Redis evicts keys when "
+        "its memory is full: allow it (+info), or make sure that maxmemory-policy is noeviction",
+        where,
+    )
 
 
 def _sentence(where: str, error: Exception) -> str:

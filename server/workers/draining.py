@@ -95,8 +95,8 @@ class Draining:
         workers = len(self._reports.total()[0])
         if sum(peer.state == ALIVE for peer in self._node.peers.peers.values()) < workers:
             return (
-                "No other server of this world takes players. If one has just started, try again in "
-                "a second; otherwise stop this one instead."
+                "No other server of this world takes players. If one has just started, try again "
+                "in a second; otherwise stop this one instead."
             )
         if not self._may_drain():
             return f"Another server is being drained: try again in {DRAIN_LEASE // 1000} seconds."

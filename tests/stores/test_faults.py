@@ -474,6 +474,20 @@ def test_a_redis_that_starts_later_is_waited_for_and_one_that_refuses_is_not(ope
 
 
 @pytest.mark.process
+def test_a_user_that_may_not_use_info_has_a_store_and_is_warned_of_once(opening, monkeypatch):
+    warnings = []
+    monkeypatch.setattr(redis.log, "warning", lambda text, where: warnings.append(text % where))
+    with redis_servers.running() as server:
+        rights = "~* &* +@all -@admin -@dangerous on >secret"
+        server.ask("ACL", "SETUSER", "walker", *rights.split(), check=True)
+        for _ in range(2):
+            store = opening(f"redis://walker:secret@127.0.0.1:{server.port}")
+            store.put("q", [item()])
+    [warning] = warnings
+    assert "may not use INFO" in warning and "secret" not in warning
+
+
+@pytest.mark.process
 def test_a_redis_that_forgets_what_does_not_expire_or_is_full_is_reported(opening, monkeypatch):
     monkeypatch.setattr(redis, "CHECK_EVERY_SECONDS", 0.0)
     with redis_servers.running("--maxmemory", "3mb") as server:

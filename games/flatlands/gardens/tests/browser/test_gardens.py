@@ -35,6 +35,7 @@ def test_a_player_that_has_found_a_gem_plants_it_and_another_player_sees_it(gard
     if sheet.is_hidden():
         # Whoever walks on is done with planting.
         ada.keyboard.press("p")
+    wait_for(ada, "flatlands.parts.gardens.planting.bed !== null")
     had = sheet.get_by_role("status").inner_text()
     bed = ada.evaluate("(({ bed: { x, y } }) => [x, y])(flatlands.parts.gardens.planting)")
     wait_for(ada, "document.activeElement.textContent === 'Flowers'")

@@ -82,7 +82,7 @@ class Link(ABC):
         #: whether its first attempt took longer than anybody waited for it.
         self._interrupted = self.is_late = False
         #: The trouble that was logged last, until a connection has lasted for PROBE_EVERY.
-        self._told = ""
+        self._logged = ""
         #: The monotonic times at which the unanswered probes were sent.
         self._unanswered: list[float] = []
         self._ended: AsyncResult[Exception] = AsyncResult()
@@ -176,8 +176,8 @@ class Link(ABC):
                 self._disconnect()
                 self.attempted.set()
             self.trouble = str(reason)
-            if self.trouble != self._told and not self._closed:
-                self._told = self.trouble
+            if self.trouble != self._logged and not self._closed:
+                self._logged = self.trouble
                 log.warning("no link to %s: %s", self.name, self.trouble)
             gevent.sleep(random.uniform(0, pause))
             pause = min(2 * pause, BACKOFF_MOST)
@@ -193,8 +193,8 @@ class Link(ABC):
     def _use(self) -> Exception:
         """Probe the connection until it ends; return the reason for its end."""
         while not self._ended.wait(PROBE_EVERY):
-            if self._told:
-                self._told = ""
+            if self._logged:
+                self._logged = ""
                 log.warning("the link to %s is back", self.name)
             if len(self._unanswered) >= self.probes_limit:
                 self.fail(TimeoutError("the server does not answer"))

@@ -356,17 +356,17 @@ class Model:
     ) -> None:
         assert replaced >= 0 and rest
         square = (column, row)
-        told = [
+        moves = [
             ((square, source, slot), sketch)
             for source, data in zip(rest[::2], rest[1::2], strict=True)
             for slot, sketch in sketches(data)
         ]
         part = self.side * 1024
-        self.note_batch(square, -1, written, len(told), replaced)
+        self.note_batch(square, -1, written, len(moves), replaced)
         if not self.holds(square):
             self.foreign += 1
             return
-        for place, (marks, px, py, sx, sy) in told:
+        for place, (marks, px, py, sx, sy) in moves:
             known = self.places.get(place)
             if known is None or (known.over is not None and known.over + REMOVED_MS < now):
                 self.note_nobody()

@@ -142,7 +142,7 @@ class Node:
         self.store_client.set_recovered_listener(self.reader.read_all)
         self.square_context.set_player_listener(self.takeovers)
         self.square_context.set_reader(self.reader.read)
-        peers.set_listeners(gone=self.replicas.drop, link_changed=self._tell_link)
+        peers.set_listeners(gone=self.replicas.drop, link_changed=self._send_link)
         self.residents.set_left_listener(self.play.left)
         self.moderation.set_silenced_listener(self.play.silenced)
 
@@ -250,5 +250,5 @@ class Node:
         resident = self.residents.by_id.get(id)
         return resident.screen if resident is not None else None
 
-    def _tell_link(self) -> None:
-        self.residents.each_screen(lambda screen: screen.tell_link())
+    def _send_link(self) -> None:
+        self.residents.each_screen(lambda screen: screen.send_link())

@@ -465,12 +465,12 @@ def _refuse_eviction(where: str, client: Any) -> None:
     """Raise StoreError if the server says that it may forget what it was given. With a policy for
     volatile keys it does not, since a store's keys never expire."""
     try:
-        told = client.info("memory") if isinstance(client, Redis) else {}
+        memory = client.info("memory") if isinstance(client, Redis) else {}
     except NoPermissionError:
         _warn_of_eviction(where)
         return
-    policy = told.get("maxmemory_policy", "noeviction")
-    if told.get("maxmemory") and policy.startswith("allkeys"):
+    policy = memory.get("maxmemory_policy", "noeviction")
+    if memory.get("maxmemory") and policy.startswith("allkeys"):
         raise StoreError(
             f"Redis at {where} evicts keys when its memory is full ({policy}): set"
             " maxmemory-policy to noeviction, or use another store"

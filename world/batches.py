@@ -192,7 +192,7 @@ class Batch:
         """Add a chat message."""
         self._said.append(SayEvent(SAID, p.id, text))
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Add an event of a kind that the game declares."""
         self._said.append(event)
 
@@ -203,7 +203,7 @@ class Batch:
         for write in writes:
             waiting[write[0] if instead else write[::2]] = write
 
-    def tells_of(self, id: int) -> bool:
+    def mentions(self, id: int) -> bool:
         """Return whether the batch has an event of a player."""
         return id in self._states or any(event[1] == id for event in self._said)
 

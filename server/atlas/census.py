@@ -27,7 +27,7 @@ PART_LEASE_MS: Final = 8000
 ANSWER_EVERY_MS: Final = 150
 
 #: Stands for when a part was told of, and in dots of which grain, if it never was.
-NEVER_TOLD: Final = (0, 1)
+NEVER_PUBLISHED: Final = (0, 1)
 
 #: The most parts that are counted. Those that are asked for beyond that get no answer.
 PARTS_MOST: Final = 16_384
@@ -48,7 +48,7 @@ class Census:
         self._leases: dict[MapPart, int] = {}
         #: MapPart -> the node time in ms at which this node last told of it, and the grain. Those
         #: in which it then had nobody are left out.
-        self._told: dict[MapPart, tuple[int, int]] = {}
+        self._published: dict[MapPart, tuple[int, int]] = {}
         #: Square -> people and computer players there, when this node last counted; and these
         #: squares by grain and dot, for each grain of parts that was asked for since.
         self._squares: dict[Square, tuple[int, int]] = {}
@@ -68,18 +68,18 @@ class Census:
             part = MapPart(*flat[at : at + len(MapPart._fields)])
             if part in self._leases or len(self._leases) < PARTS_MOST:
                 self._leases[part] = now + PART_LEASE_MS
-                if new and now - self._told.get(part, NEVER_TOLD)[0] >= ANSWER_EVERY_MS:
-                    self._tell(part, {})
+                if new and now - self._published.get(part, NEVER_PUBLISHED)[0] >= ANSWER_EVERY_MS:
+                    self._publish_part(part, {})
 
     def _count(self) -> None:
         """Tell of all parts whose leases run."""
         now = self._loop.now()
         self._leases = {part: until for part, until in self._leases.items() if until > now}
-        self._told = {part: it for part, it in self._told.items() if part in self._leases}
+        self._published = {part: it for part, it in self._published.items() if part in self._leases}
         delivered = self._outbox.take_delivered(keep_counting=bool(self._leases))
         self._look()
         for part in self._leases:
-            self._tell(part, delivered)
+            self._publish_part(part, delivered)
         if self._leases:
             self._counting.set(now + CENSUS_EVERY_MS)
 
@@ -96,10 +96,10 @@ class Census:
                 computers = sum(id < wild_from for id in players)
             self._squares[square] = people, computers
 
-    def _tell(self, part: MapPart, delivered: dict[Square, int]) -> None:
+    def _publish_part(self, part: MapPart, delivered: dict[Square, int]) -> None:
         """Publish how many players are where in a part; `delivered` is how many batches were
         published in each square since the last count."""
-        told = self._told.pop(part, NEVER_TOLD)
+        last = self._published.pop(part, NEVER_PUBLISHED)
         by_dot = self._by_dot.get(part.grain)
         if by_dot is None:
             by_dot = self._by_dot[part.grain] = {}
@@ -107,11 +107,11 @@ class Census:
                 by_dot.setdefault(dot_at(square, part.grain), []).append(square)
         squares = by_dot.get((part.column, part.row), [])
         # That all have gone is told once. Nodes that do not hear of it forget them a little later.
-        if not squares and told is NEVER_TOLD:
+        if not squares and last is NEVER_PUBLISHED:
             return
-        grain = finest(squares, part, told[1])
+        grain = finest(squares, part, last[1])
         if squares:
-            self._told[part] = self._loop.now(), grain
+            self._published[part] = self._loop.now(), grain
         self._publish(part, grain, self._joined(squares, grain, part == WORLD_SQUARES, delivered))
 
     def _joined(

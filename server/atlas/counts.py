@@ -17,7 +17,7 @@ from flatlands.world.grid import Square
 ASK_EVERY_MS: Final = 3000
 
 #: The same for a part of which nobody has told.
-ASK_UNTOLD_EVERY_MS: Final = 300
+ASK_UNKNOWN_EVERY_MS: Final = 300
 
 #: What a node told of a part is forgotten after this, without news of it.
 FORGET_AFTER_MS: Final = 3500
@@ -50,19 +50,19 @@ class NodeDots(NamedTuple):
 
 class TrackedPart:
     """A part that this node hears of. `since` and `asked` are the node times in ms at which it was
-    first needed, and asked for last by any node; `told` is what came last, by node."""
+    first needed, and asked for last by any node; `reports` is what came last, by node."""
 
-    __slots__ = ("since", "asked", "told")
+    __slots__ = ("since", "asked", "reports")
 
     def __init__(self, now: int) -> None:
         self.since = now
         self.asked = now - ASK_EVERY_MS
-        self.told: dict[int, NodeDots] = {}
+        self.reports: dict[int, NodeDots] = {}
 
     @property
     def grain(self) -> int:
         """The finest grain in which all nodes tell of it."""
-        return max((told.grain for told in self.told.values()), default=0)
+        return max((report.grain for report in self.reports.values()), default=0)
 
 
 class Counts:
@@ -84,7 +84,7 @@ class Counts:
         """Note that a node asks for parts: this node hears the answers, too."""
         for at in range(0, len(flat), len(MapPart._fields)):
             known = self._known.get(MapPart(*flat[at : at + len(MapPart._fields)]))
-            if known is not None and known.told:
+            if known is not None and known.reports:
                 known.asked = self._loop.now()
 
     def _receive(self, part: MapPart, payload: bytes) -> None:
@@ -94,10 +94,10 @@ class Counts:
             raise Malformed("it does not belong to a part of the map")
         node, page, grain, flat = counts
         if self._believes(node):
-            told = self._known[part].told
-            if page and node in told:
-                flat = told[node].flat + flat
-            told[node] = NodeDots(self._loop.now(), grain, flat)
+            reports = self._known[part].reports
+            if page and node in reports:
+                flat = reports[node].flat + flat
+            reports[node] = NodeDots(self._loop.now(), grain, flat)
 
     # What this node asks.
 
@@ -121,19 +121,19 @@ class Counts:
         if new:
             self._bus.subscribe(*map(self._channels.part, new))
         for known in self._known.values():
-            known.told = {
-                node: told
-                for node, told in known.told.items()
-                if self._believes(node) and now - told.at < FORGET_AFTER_MS
+            known.reports = {
+                node: report
+                for node, report in known.reports.items()
+                if self._believes(node) and now - report.at < FORGET_AFTER_MS
             }
         self._ask(False, ASK_EVERY_MS, now)
-        self._ask(True, ASK_UNTOLD_EVERY_MS, now)
+        self._ask(True, ASK_UNKNOWN_EVERY_MS, now)
 
     def _ask(self, new: bool, every: int, now: int) -> None:
         """Ask for the parts that some node has told of, or for the `new` ones, which none has."""
         due: list[int] = []
         for part, known in self._known.items():
-            if bool(known.told) != new and now - known.asked >= every:
+            if bool(known.reports) != new and now - known.asked >= every:
                 known.asked = now
                 due += part
         step = len(MapPart._fields) * PARTS
@@ -149,7 +149,7 @@ class Counts:
         if known is None:
             return False
         waited = self._loop.now() - known.since
-        return waited >= (ANSWERS_WITHIN_MS if known.told else NO_ANSWERS_MS)
+        return waited >= (ANSWERS_WITHIN_MS if known.reports else NO_ANSWERS_MS)
 
     def grain(self, part: MapPart) -> int:
         """Return the finest grain in which a part is known."""
@@ -157,21 +157,23 @@ class Counts:
 
     def totals(self) -> tuple[int, int]:
         """Return how many people and how many computer players there are."""
-        dots = [dot for told in self._known[WORLD_TOTALS].told.values() for dot in told.dots()]
+        dots = [
+            dot for report in self._known[WORLD_TOTALS].reports.values() for dot in report.dots()
+        ]
         return sum(dot[2] for dot in dots), sum(dot[3] for dot in dots)
 
     def squares(self, part: MapPart) -> set[Square] | None:
         """Return the inhabited squares of a part, or None if only larger dots are known."""
         if part not in self._known or self.grain(part):
             return None
-        all = self._known[part].told.values()
-        return {(column, row) for told in all for column, row, *_ in told.dots()}
+        all = self._known[part].reports.values()
+        return {(column, row) for report in all for column, row, *_ in report.dots()}
 
     def forget_batches(self) -> None:
         """Start counting batches from 0, since clients have been told of those until now."""
         for known in self._known.values():
-            for told in known.told.values():
-                told.flat[4::DOT_FIELDS] = [0] * (len(told.flat) // DOT_FIELDS)
+            for report in known.reports.values():
+                report.flat[4::DOT_FIELDS] = [0] * (len(report.flat) // DOT_FIELDS)
 
     def dots(self, grain: int, numbers: Mapping[int, int]) -> dict[Place, Dot]:
         """Return all dots of a grain that are known. `numbers` are the nodes' small numbers."""
@@ -191,10 +193,10 @@ class Counts:
 def _joined(known: TrackedPart, grain: int, numbers: Mapping[int, int]) -> dict[Place, Dot]:
     """Return the dots of a grain that lie in a part."""
     found: dict[Place, Dot] = {}
-    for node, told in known.told.items():
-        number, fine = numbers.get(node, 0), told.grain
+    for node, report in known.reports.items():
+        number, fine = numbers.get(node, 0), report.grain
         shift = SHIFTS[grain >> 2] - SHIFTS[fine >> 2]
-        for column, row, people, computers, batches in told.dots():
+        for column, row, people, computers, batches in report.dots():
             all = people + computers
             place = ((column << fine) + shift) >> grain, ((row << fine) + shift) >> grain
             if grain >= NO_BATCHES_FROM:

@@ -111,11 +111,11 @@ def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
         node.stats["unknown_tokens"] += 1
         session.answer(protocol.error("token", UNKNOWN_TOKEN))
     if not node.peers.whole:
-        session.tell_link()
+        session.send_link()
     node.residents.attach(resident, session, view)
     if node.play.has_join_hooks and not admitted.resumed:
         node.play.joined(resident, admitted.back)
     session.obey(request.early)
     if met is not None:
-        session.tell_host(met)
+        session.send_host(met)
     node.router.place(resident)

@@ -43,7 +43,7 @@ class ClientScreen:
         "_marked_bytes",
         "_later_bytes",
         "_token_of",
-        "_link_told",
+        "_link_sent",
         "_arriving",
     )
 
@@ -67,7 +67,7 @@ class ClientScreen:
         #: The incarnation and the position in the client's last token, and the persistent fields.
         self._token_of: tuple[int, tuple[int, int], dict[str, Any]] | None = None
         #: Whether the client was last told that this node is linked to the others.
-        self._link_told = True
+        self._link_sent = True
         #: Whether the player has come from another worker, and its squares are still to be shown.
         self._arriving = False
 
@@ -126,13 +126,13 @@ class ClientScreen:
         self._begin_to_lag()
         return False
 
-    def tell_link(self) -> None:
+    def send_link(self) -> None:
         """Tell the client whether this node is linked to the others."""
         linked = self.node.peers.whole
         if self._write(frame(protocol.link(linked))):
-            self._link_told = linked
+            self._link_sent = linked
 
-    def tell_host(self, met: Met) -> None:
+    def send_host(self, met: Met) -> None:
         """Tell the client who has invited it, and whether that player is in play."""
         self._write(frame(protocol.host(met.name, met.way is not None)))
 
@@ -228,6 +228,6 @@ class ClientScreen:
             return
         self.lags_since = None
         self.node.stats["resyncs"] += 1
-        if self._link_told != self.node.peers.whole:
-            self.tell_link()
+        if self._link_sent != self.node.peers.whole:
+            self.send_link()
         self._write(frame(protocol.resync()) + self._holding(None, resident.held))

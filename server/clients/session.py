@@ -295,7 +295,7 @@ class Session(ClientScreen):
             resident.view,
             self.intents,
             max(self.sent, self.earlier),
-            self._link_told,
+            self._link_sent,
             list(self.rates.full_at.items()),
             self.node.takeovers.watches(resident.id),
         )
@@ -312,7 +312,7 @@ class Session(ClientScreen):
         """Go on in place of another worker's session; `arrive` then shows the client what it is to
         see."""
         self.intents, self.earlier = traveller.intent, traveller.flush
-        self._link_told = traveller.linked
+        self._link_sent = traveller.linked
         self.rates.full_at = dict(traveller.rates)
         # Until its squares are known here, it is treated like a client that lags.
         self.lags_since, self._arriving = self.opened, True

@@ -66,8 +66,8 @@ class Router(Placement, StatelessHolder):
         #: may connect here.
         self.addresses: frozenset[Any] = frozenset()
         #: Who told the plan, (term, node), and when.
-        self._teller = 0, 0
-        self._told_at = 0
+        self._plan_from = 0, 0
+        self._plan_at = 0
         #: The plan as this node makes it, while it does.
         self._districts = Districts("", MACHINES_SETTLED_S)
         #: Machines -> when each was last alive.
@@ -108,7 +108,7 @@ class Router(Placement, StatelessHolder):
     def _look(self) -> None:
         """Find out which machines there are and which take players, and make the plan if this node
         has its lease."""
-        holds = self._loop.now() - self._told_at <= PLAN_HOLDS_MS
+        holds = self._loop.now() - self._plan_at <= PLAN_HOLDS_MS
         takes = frozenset(machine[0] for machine in self._machines())
         self.learn(self.plan if holds else None, takes)
         known = (peer.load for peer in self._peers.peers.values() if peer.state != STARTING)
@@ -155,9 +155,9 @@ class Router(Placement, StatelessHolder):
         """Take the plan that a node has published. If two nodes publish one, all believe the
         same."""
         node, term, plan = message
-        if (term, node) < self._teller and self.plan is not None:
+        if (term, node) < self._plan_from and self.plan is not None:
             return
-        self._teller, self._told_at = (term, node), self._loop.now()
+        self._plan_from, self._plan_at = (term, node), self._loop.now()
         self.learn(_plan(plan[0] if len(plan) == 1 else plan), self.takes)
 
     # Players.

@@ -16,13 +16,13 @@ class _Faults(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
-        self.told: deque[tuple[str, str]] = deque(maxlen=FAULTS_SHOWN)
+        self.latest: deque[tuple[str, str]] = deque(maxlen=FAULTS_SHOWN)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep an exception that is logged."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, Exception):
-            self.told.append((record.getMessage(), games.where(error)))
+            self.latest.append((record.getMessage(), games.where(error)))
 
 
 def collect() -> deque[tuple[str, str]]:
@@ -30,4 +30,4 @@ def collect() -> deque[tuple[str, str]]:
     author's code."""
     faults = _Faults()
     logging.getLogger("flatlands").addHandler(faults)
-    return faults.told
+    return faults.latest

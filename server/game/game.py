@@ -60,7 +60,7 @@ MEETS_MOST_TILES = 6
 NEAR_MOST_TILES = 32
 
 #: The largest distance that a game may give for `broadcast`.
-TOLD_MOST_TILES = 1000
+BROADCAST_MOST_TILES = 1000
 
 #: The values of `walking` -> what says whether an intent is forbidden; None: all are allowed.
 WALKING: dict[str, Callable[[Any], bool] | None] = {
@@ -285,8 +285,10 @@ class Part(Generic[_M]):
         around: list[int] = []
         if near is not None:
             tile, reach = near
-            if type(reach) is not int or not 0 <= reach <= TOLD_MOST_TILES:
-                raise ValueError(f"near must be within 0 to {TOLD_MOST_TILES} tiles, not {reach!r}")
+            if type(reach) is not int or not 0 <= reach <= BROADCAST_MOST_TILES:
+                raise ValueError(
+                    f"near must be within 0 to {BROADCAST_MOST_TILES} tiles, not {reach!r}"
+                )
             around = [*check_tile(tile), reach]
         self.node.broadcast(name, list(fields), around)
 

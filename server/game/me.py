@@ -391,14 +391,14 @@ def _value(at: int, field: Field) -> property:
 
 def packed(name: str, fields: Sequence[object]) -> bytes:
     """Return a message to a page, packed. Raises ValueError if a page cannot read it."""
-    _check_told(name, [name, *fields])
+    _check_message(name, [name, *fields])
     return protocol.message(name, fields)
 
 
-def _check_told(name: object, value: object) -> None:
+def _check_message(name: object, value: object) -> None:
     if isinstance(value, list | tuple):
         for one in value:
-            _check_told(name, one)
+            _check_message(name, one)
     elif not (value is None or isinstance(value, bool | str)) and not (
         isinstance(value, int) and -NUMBER <= value <= NUMBER
     ):

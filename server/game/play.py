@@ -224,7 +224,7 @@ class Play:
         if number is None:
             raise ValueError(f"{event!r}: the game's `events` do not list this class")
         row = event.row(number, player, *event.shows())
-        self._node.residents.tell(square, row)
+        self._node.residents.emit(square, row)
 
     def _plant(self, cell: Tile) -> list[Thing] | None:
         """Return what is to lie in a cell; None if one of the hooks has failed."""

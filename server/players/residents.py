@@ -39,8 +39,8 @@ LEFT_FOR_MS = 60_000
 
 #: How many clients are told at once of something that all must be told, and how long the next ones
 #: wait. Telling ten thousand at once would hold up all else for a tenth of a second.
-TOLD_AT_ONCE = 200
-TELL_PAUSE_MS = 5
+SENT_AT_ONCE = 200
+SEND_PAUSE_MS = 5
 
 #: Time between two times at which clients get new tokens because of what they keep.
 TOKENS_EVERY_MS: Final = 1000
@@ -220,9 +220,9 @@ class Residents:
         """Publish a chat message of a resident in its square."""
         self._outbox.say(resident, resident.square, text)
 
-    def tell(self, square: Square, event: Event) -> None:
+    def emit(self, square: Square, event: Event) -> None:
         """Publish an event of one of the game's kinds in a square."""
-        self._outbox.tell(square, event)
+        self._outbox.emit(square, event)
 
     def appear(self, resident: Resident, name: str, look: int) -> None:
         """Give a resident a name and a look, and publish it if it had others."""
@@ -267,10 +267,10 @@ class Residents:
         """Publish that a player, which is not at this node any more, is gone from its square."""
         self._outbox.publish_gone(resident, resident.square)
 
-    def each_screen(self, tell: Callable[[Screen], None], around: Sequence[int] = ()) -> None:
+    def each_screen(self, send: Callable[[Screen], None], around: Sequence[int] = ()) -> None:
         """Tell all clients something, or those within `around`: column, row, tiles along either
         axis. Some of them are told now, and the others a moment later."""
-        self._loop.in_turns(self.screens(around), TOLD_AT_ONCE, TELL_PAUSE_MS, tell)
+        self._loop.in_turns(self.screens(around), SENT_AT_ONCE, SEND_PAUSE_MS, send)
 
     def screens(self, around: Sequence[int] = ()) -> list[Screen]:
         """Return the screens of all residents that have one, or of those within `around`."""

@@ -22,16 +22,16 @@ STEPS_TOGETHER_MS: Final = 20
 
 class _Way:
     """How far the way of a resident was looked at: until the node time `until` in ms, and the tile
-    `last`. `waiting` are the tiles of which the game was not told yet, and `told` is when it was
-    last told."""
+    `last`. `waiting` are the tiles of which the game was not told yet, and `reported_at` is when it
+    was last told."""
 
-    __slots__ = ("until", "last", "waiting", "told")
+    __slots__ = ("until", "last", "waiting", "reported_at")
 
     def __init__(self, until: int, last: Tile) -> None:
         self.until = until
         self.last = last
         self.waiting: list[Tile] = []
-        self.told = 0
+        self.reported_at = 0
 
 
 class Steps:
@@ -52,7 +52,7 @@ class Steps:
         self._on_step = on_step
         self._on_enter = on_enter
         self._ways: dict[Resident, _Way] = {}
-        self._due = TimerQueue(loop, self._tell, STEPS_TOGETHER_MS)
+        self._due = TimerQueue(loop, self._report, STEPS_TOGETHER_MS)
 
     def begin(self, resident: Resident) -> None:
         """Note that a resident is at this node from now on, unless it is known already."""
@@ -85,7 +85,7 @@ class Steps:
     def drop(self, resident: Resident) -> None:
         """Tell of a resident's last steps here, and forget it: it is not at this node any more."""
         if resident in self._ways:
-            self._tell(resident, 0)
+            self._report(resident, 0)
             self._due.drop(resident)
             del self._ways[resident]
 
@@ -106,12 +106,14 @@ class Steps:
         if at is None:
             self._due.drop(resident)
         else:
-            self._due.put(resident, max(at, way.told + STEPS_EVERY_MS + self._loop.put_off()))
+            self._due.put(
+                resident, max(at, way.reported_at + STEPS_EVERY_MS + self._loop.put_off())
+            )
 
-    def _tell(self, resident: Resident, _due: int) -> None:
+    def _report(self, resident: Resident, _due: int) -> None:
         way = self._ways[resident]
         self._walk(way, resident.track, self._certain(resident))
-        tiles, way.waiting, way.told = way.waiting, [], self._loop.now()
+        tiles, way.waiting, way.reported_at = way.waiting, [], self._loop.now()
         self._plan(resident, way, resident.track)
         if tiles and self._on_step is not None:
             self._on_step(resident, tiles)

@@ -38,7 +38,7 @@ RELEASED_FOR_MS = 3000
 #: This long after hearing that another node has the player, this node publishes that it is gone
 #: from the square in which it was here. By then the other's enter has come wherever it comes, so
 #: the player blinks for nobody who heard that; whoever missed it loses the player, too.
-GONE_TOLD_AFTER_MS = 400
+GONE_PUBLISHED_AFTER_MS = 400
 
 #: A node names each player that came back to it once in this time, so two nodes that have the
 #: same player notice it.
@@ -209,7 +209,7 @@ class Takeovers:
         released = self.released.get(id)
         if released is not None and seq > released.seq and id not in self._arrived:
             self._arrived.add(id)
-            self._ending.put(id, self._loop.now() + GONE_TOLD_AFTER_MS)
+            self._ending.put(id, self._loop.now() + GONE_PUBLISHED_AFTER_MS)
 
     @property
     def expects(self) -> bool:

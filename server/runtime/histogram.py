@@ -42,7 +42,7 @@ def histograms() -> Mapping[str, Histogram]:
     return {name: Histogram() for name in MEASURED}
 
 
-def told(counts: list[int]) -> dict[str, float]:
+def summarize(counts: list[int]) -> dict[str, float]:
     """Return how many durations were counted, and the ms within which half of them and 99 of 100
     were: at most twice the true values."""
     most = {"p50_ms": _within(counts, 0.5), "p99_ms": _within(counts, 0.99)}

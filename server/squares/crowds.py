@@ -12,7 +12,7 @@ from typing import Final
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import BatchBody
 from flatlands.server.squares.context import SquareContext
-from flatlands.server.squares.hub import Told
+from flatlands.server.squares.hub import CrowdNews
 from flatlands.world.batches import FOLLOWED, RECORD, Content, Corner
 from flatlands.world.events import Event, Player
 from flatlands.world.replica import Moved, Replica
@@ -52,7 +52,7 @@ class Crowd:
         self._screen = context.services.screen
         self._on_end = on_end
         self._moved = replica.moved = Moved()
-        self._told = 0
+        self._flushed_at = 0
 
     @property
     def waits(self) -> bool:
@@ -74,13 +74,13 @@ class Crowd:
         self._moved.before.clear()
         self._end_if_small()
 
-    def tell(self, now: int) -> Told:
-        """Return what screens are told in a flush that is written at the time `now`."""
+    def collect(self, now: int) -> CrowdNews:
+        """Return what to send in a flush that is written at the time `now`."""
         replica, before = self._replica, self._moved.before
         corner = Corner(self._square, self._span, now)
-        most = max(min(now - self._told, SAVED_MS) * SKETCH_RATE // (1000 * SKETCH_BYTES), 1)
-        self._told = now
-        told = Told()
+        most = max(min(now - self._flushed_at, SAVED_MS) * SKETCH_RATE // (1000 * SKETCH_BYTES), 1)
+        self._flushed_at = now
+        news = CrowdNews()
         sketches: dict[int, list[tuple[int, bytes]]] = {}
         replaced = 0
         exact: dict[int, list[tuple[Player, int]]] = {}
@@ -96,14 +96,14 @@ class Crowd:
             sketches.setdefault(player.node, []).append((player.slot, rough))
             replaced += player.seq - seq - 1
             if player.node == self._node and (screen := self._screen(id)) is not None:
-                told.own.append((screen, self._exactly(corner, self._node, [(player, seq)])))
-        told.batches = [self._exactly(corner, node, some) for node, some in exact.items()]
+                news.own.append((screen, self._exactly(corner, self._node, [(player, seq)])))
+        news.batches = [self._exactly(corner, node, some) for node, some in exact.items()]
         if sketches:
             by_source = [(self._source(node), join(some)) for node, some in sketches.items()]
-            told.crowd = protocol.crowd(self._square, replaced, by_source)
+            news.crowd = protocol.crowd(self._square, replaced, by_source)
         if not before:
             self._end_if_small()
-        return told
+        return news
 
     def _exactly(self, corner: Corner, node: int, some: list[tuple[Player, int]]) -> bytes:
         """Return a batch with tracks of a node's players, each given with its seq on screens."""

@@ -68,7 +68,7 @@ class Screen(Protocol):
         """Send the client a token with the player's incarnation, its current place and what it
         keeps."""
 
-    def tell_link(self) -> None:
+    def send_link(self) -> None:
         """Tell the client whether this node is linked to the others, because that has changed."""
 
     def answer(self, message: bytes) -> None:
@@ -90,8 +90,8 @@ class Screen(Protocol):
         """Tell the client why it is not obeyed, and close its connection if the refusal says so."""
 
 
-class Told:
-    """What a crowd tells in one flush: batches for all screens that hold its square, the packed
+class CrowdNews:
+    """What a crowd sends in one flush: batches for all screens that hold its square, the packed
     moves of its players (b"" if there are none), and batches for one screen each."""
 
     __slots__ = ("batches", "crowd", "own")
@@ -107,10 +107,10 @@ class Crowded(Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether there is anything to send."""
 
-    def tell(self, now: int) -> Told:
-        """Return what to tell in a flush that is written at the time `now`."""
+    def collect(self, now: int) -> CrowdNews:
+        """Return what to send in a flush that is written at the time `now`."""
 
 
 class Group:
@@ -148,7 +148,7 @@ class Hub:
         #: Square -> the batches that have arrived since the last flush: (source, sent, body).
         self._arrived: dict[Square, list[tuple[int, int, BatchBody]]] = {}
         #: Square -> what makes the other messages about it for the next flush, by subject.
-        self._told: dict[Square, dict[int, Callable[[], bytes]]] = {}
+        self._messages: dict[Square, dict[int, Callable[[], bytes]]] = {}
         #: The squares to show again with the next flush, and those of them to show once more after
         #: the others.
         self._changed: set[Square] = set()
@@ -201,7 +201,7 @@ class Hub:
                     if not groups:
                         del self._holding[square]
                         self._arrived.pop(square, None)
-                        self._told.pop(square, None)
+                        self._messages.pop(square, None)
                         self._crowds.pop(square, None)
                         last.append(square)
         return first, last
@@ -259,13 +259,13 @@ class Hub:
             batches.append((source, sent, body))
         self._wait()
 
-    def tell(self, square: Square, what: int, make: Callable[[], bytes]) -> None:
+    def send(self, square: Square, what: int, make: Callable[[], bytes]) -> None:
         """Send a message, which is made at the next flush, to the screens that hold a square.
 
         It replaces a message that still waits and is about the same, by the number `what`.
         """
         if square in self._holding:
-            self._told.setdefault(square, {})[what] = make
+            self._messages.setdefault(square, {})[what] = make
             self._wait()
 
     def stir(self, square: Square, crowd: Crowded) -> bool:
@@ -358,9 +358,9 @@ class Hub:
         Times in batches are told as ms before `now`. What is for one screen is added to `own`.
         """
         arrived, self._arrived = self._arrived, {}
-        told, self._told = self._told, {}
+        messages, self._messages = self._messages, {}
         groups: dict[Group, None] = {}
-        for square, makers in told.items():
+        for square, makers in messages.items():
             frames = self._made(makers.values())
             for group in self._holding[square]:
                 groups[group] = None
@@ -377,7 +377,7 @@ class Hub:
                 group.batches += packed
         crowds, self._crowds = self._crowds, {}
         for square, crowd in crowds.items():
-            said = crowd.tell(now)
+            said = crowd.collect(now)
             if crowd.waits:
                 self._crowds[square] = crowd
             if not said.batches and not said.crowd:

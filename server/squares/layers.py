@@ -176,27 +176,27 @@ class Layers:
             if tiles is None:
                 ground = self._ground
                 tiles = self.tiles[layer] = Tiles(ground.tiles, ground.layers[layer].rule)
-            self._tell(layer, tiles.apply(some))
+            self._send_changes(layer, tiles.apply(some))
 
     def fade(self, layer: int, until: int) -> None:
         """Forget what was written on a layer before a time in ms, and tell screens."""
         if tiles := self.tiles.get(layer):
-            self._tell(layer, tiles.fade(until))
+            self._send_changes(layer, tiles.fade(until))
 
-    def _tell(self, layer: int, changed: Sequence[int]) -> None:
+    def _send_changes(self, layer: int, changed: Sequence[int]) -> None:
         if changed:
             self._ground.layers[layer].changed(self._square, changed)
             self._frames = None
             self._changed.setdefault(layer, set()).update(changed)
-            self._ground.hub.tell(self._square, layer, lambda: self._news(layer))
+            self._ground.hub.send(self._square, layer, lambda: self._news(layer))
 
     def _news(self, layer: int) -> bytes:
         """Return what has changed in a layer as a message, or all of it if that is shorter."""
         values, changed = self.tiles[layer].values, self._changed.pop(layer)
         if len(changed) * CHANGED.size >= len(values):
             return self._whole(layer)
-        told = [CHANGED.pack(tile, values[tile]) for tile in changed]
-        return protocol.cells(self._square, layer, False, b"".join(told))
+        packed = [CHANGED.pack(tile, values[tile]) for tile in changed]
+        return protocol.cells(self._square, layer, False, b"".join(packed))
 
     def _whole(self, layer: int) -> bytes:
         return protocol.cells(self._square, layer, True, bytes(self.tiles[layer].values))

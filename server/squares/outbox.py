@@ -315,9 +315,9 @@ class Outbox:
         """Publish a chat message of a player."""
         self._batch(square).say(player, text)
 
-    def tell(self, square: Square, event: Event) -> None:
+    def emit(self, square: Square, event: Event) -> None:
         """Publish an event of one of the game's kinds."""
-        self._batch(square).tell(event)
+        self._batch(square).emit(event)
 
     def write(
         self,
@@ -396,7 +396,7 @@ class Outbox:
 
     def publish_of(self, id: int) -> None:
         """Publish at once what waits to be published about a player, in any square."""
-        some = [(at, batch) for at, batch in self._batches.items() if batch.tells_of(id)]
+        some = [(at, batch) for at, batch in self._batches.items() if batch.mentions(id)]
         for square, batch in sorted(some, key=_enters_first):
             del self._batches[square]
             self._loop.guarded(self._publish, square, batch, self._loop.now())

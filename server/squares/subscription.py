@@ -198,7 +198,7 @@ class SquareView:
     def send_things(self) -> None:
         """Send what lies in the square now to its screens, with the next flush."""
         self._snapshot = None
-        self._context.hub.tell(self._square, _THINGS, self._all_things)
+        self._context.hub.send(self._square, _THINGS, self._all_things)
         self._context.loop.guarded(self._context.services.things_changed, self._square)
 
     def _all_things(self) -> bytes:

@@ -65,7 +65,7 @@ class StoreClient:
         self._failed_at = self._had_written = 0
         self._warnings = LogLimit()
         #: Whether the log says that it fails.
-        self._told = False
+        self._logged = False
         self._recovered_listener: Callable[[], None] = _ignore
         self._turns = BoundedSemaphore(HOOKS_MOST)
         #: The greenlets that ask for a hook.
@@ -170,7 +170,7 @@ class StoreClient:
         self._had_written = store.written
         if self._warnings.allows(self._failed_at / 1000):
             log.warning("store unavailable: players cannot take or leave things (%s)", trouble)
-            self._told = True
+            self._logged = True
 
     def _recovered(self, store: Store) -> None:
         # While a disk is full, or a Redis refuses writes, what only reads is answered.
@@ -181,7 +181,7 @@ class StoreClient:
         ):
             return
         self.trouble = None
-        if self._told:
+        if self._logged:
             log.warning("store available again")
-            self._told = False
+            self._logged = False
         self._loop.guarded(self._recovered_listener)

@@ -213,7 +213,7 @@ class Items:
         )
         return kind.row(number, thing.id, thing.version, x, y, *thing.shows())
 
-    def tell(self, there: Iterable[Thing | Record], gone: Iterable[Thing] = ()) -> None:
+    def publish(self, there: Iterable[Thing | Record], gone: Iterable[Thing] = ()) -> None:
         """Publish which things lie somewhere now, and which do not any more."""
         # A thing that goes from one square to another comes first: it is never nowhere.
         news: dict[Square, tuple[list[Any], list[Any]]] = {}
@@ -295,7 +295,7 @@ class Items:
         gone = [one] if isinstance(one, Thing) else []
         if taken:
             self._loop.stats["things_taken"] += len(gone)
-            self.tell(following, gone)
+            self.publish(following, gone)
         elif gone:
             # This node has missed that another player took it.
             self._replicas.read(self.square(gone[0]))
@@ -339,7 +339,7 @@ class Items:
         if not changed:
             self._replicas.read(square)
             return None
-        self.tell(changed)
+        self.publish(changed)
         return changed[0]
 
     def leave(
@@ -365,7 +365,7 @@ class Items:
             self.wait(question)
         finally:
             self._loop.stats["things_left"] += len(left)
-            self.tell(left)
+            self.publish(left)
 
     def _leave(self, store: Store, thing: Thing, owner: str) -> None:
         """Put a thing that nobody has left yet into the store. Raises Refused."""
@@ -423,7 +423,7 @@ class Items:
         try:
             self.wait(question)
         finally:
-            self.tell([], gone)
+            self.publish([], gone)
 
     def clear_name(self, name: str) -> None:
         """Replace a name in all things and records."""
@@ -442,7 +442,7 @@ class Items:
         try:
             self.wait(question)
         finally:
-            self.tell(lie)
+            self.publish(lie)
 
     def _all(self, store: Store) -> Iterator[tuple[str, Item, Thing | Record, bool]]:
         """Yield all that this version of the game can read, with its queue and item, and whether it

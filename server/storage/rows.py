@@ -111,7 +111,7 @@ class _Row:
         self, rule: int, writes: Mapping[int, Write], valid: Valid
     ) -> dict[int, tuple[int, int]]:
         """Write on tiles; return the values and stamps of those on which no other write counts."""
-        told = {}
+        newest = {}
         for place, write in writes.items():
             where, there = self.find(place)
             is_valid = there is not None and valid.first <= there.at < valid.last
@@ -124,14 +124,14 @@ class _Row:
             if there is not None:
                 self._count(there.value, there.who, -1)
             self._count(tile.value, tile.who, 1)
-            told[place] = tile.value, tile.at
-        return told
+            newest[place] = tile.value, tile.at
+        return newest
 
     def take_back(self, who: bytes, valid: Valid) -> dict[int, tuple[int, int]]:
         """Give all tiles on which a person wrote last the values from before that person came;
         return these, with stamps just after those of that person's writes, so that what others have
         written since counts."""
-        told = {}
+        restored = {}
         for n, tile in enumerate(_tiles(bytes(self.body))):
             if tile.who == who and tile.is_changed and valid.first <= tile.at < valid.last:
                 at = _after(tile.at, tile.at)
@@ -139,8 +139,8 @@ class _Row:
                 TILE.pack_into(self.body, n * TILE.size, *back)
                 self._count(tile.value, who, -1)
                 self._count(tile.before, NOBODY, 1)
-                told[tile.place] = tile.before, at
-        return told
+                restored[tile.place] = tile.before, at
+        return restored
 
     def fade(self, valid: Valid, forget: int, now: int) -> int:
         """Forget what is not valid, and what has been 0 for long; return in how many ms something
@@ -211,17 +211,17 @@ class Rows:
                 squares = dict.fromkeys(name_of(square) for square, _ in some)
                 there = {item.id: item for item in store.group(self.queue, *squares)}
                 swaps: dict[tuple[Square, int], Swap] = {}
-                told: dict[tuple[Square, int], dict[int, tuple[int, int]]] = {}
+                merged: dict[tuple[Square, int], dict[int, tuple[int, int]]] = {}
                 for (square, part), written in some.items():
                     id = f"{name_of(square)}/{part}"
                     item = there.get(id)
                     row = _Row(b"" if item is None else item.body)
-                    told[square, part] = row.merge(self._rule, written, valid)
+                    merged[square, part] = row.merge(self._rule, written, valid)
                     if item is None or row.body != item.body:
                         swaps[square, part] = self._swap(item, id, name_of(square), row)
                 put = dict(zip(swaps, store.swap(self.queue, swaps.values()), strict=True))
                 for square, part in [key for key in some if put.get(key, True)]:
-                    counted.setdefault(square, {}).update(told[square, part])
+                    counted.setdefault(square, {}).update(merged[square, part])
                     for place in some.pop((square, part)):
                         del writes[square][place]
 
@@ -231,16 +231,16 @@ class Rows:
         back: Put = {}
         names = list(map(name_of, squares))
         while names:
-            told: list[tuple[Square, dict[int, tuple[int, int]]]] = []
+            restored: list[tuple[Square, dict[int, tuple[int, int]]]] = []
             swaps: list[Swap] = []
             for item in store.group(self.queue, *names):
                 row = _Row(item.body)
                 if some := row.take_back(who, self.valid(now)):
-                    told.append((square_of(item.group), some))
+                    restored.append((square_of(item.group), some))
                     swaps.append(self._swap(item, item.id, item.group, row))
             names = []
             put = store.swap(self.queue, swaps)
-            for (square, some), is_put in zip(told, put, strict=True):
+            for (square, some), is_put in zip(restored, put, strict=True):
                 if is_put:
                     back.setdefault(square, {}).update(some)
                 else:

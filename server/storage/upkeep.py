@@ -147,7 +147,7 @@ class Upkeep:
         def answered(done: int) -> None:
             if done:
                 self._loop.stats["things_planted"] += waits
-                items.tell(*([thing], []) if waits else ([], [thing]))
+                items.publish(*([thing], []) if waits else ([], [thing]))
 
         items.ask(question, answered)
 
@@ -169,7 +169,7 @@ class Upkeep:
         def answered(there: set[tuple[str, bytes]]) -> None:
             lie = [thing for thing in coming if (thing.id, items.pack(thing)) in there]
             self._loop.stats["things_planted"] += len(lie)
-            items.tell(lie)
+            items.publish(lie)
 
         items.ask(question, answered)
 

@@ -192,8 +192,8 @@ def _take_actions(
         access.check_acting()
         squares, owner = _squares(), request.args.get("owner")
         if owner is not None:
-            told = (_owner(owner), *squares, _by())
-            log.warning("admin: undo %s in %d:%d to %d:%d, by %s", *told)
+            fields = (_owner(owner), *squares, _by())
+            log.warning("admin: undo %s in %d:%d to %d:%d, by %s", *fields)
         tiles = _wait_for(lambda: play.content.undo(owner, squares))
         return jsonify({"action": "undo", "tiles": tiles})
 

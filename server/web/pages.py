@@ -181,12 +181,12 @@ class Files:
             together.update(f"{name} {len(content)} ".encode() + content)
         self.version = together.hexdigest()[:16]
         base = f"v/{self.version}"
-        told = (FORGETS.format(forgets) if forgets else "") + (AUTHOR if author else "")
+        extra = (FORGETS.format(forgets) if forgets else "") + (AUTHOR if author else "")
 
         def document(files: bytes) -> _File:
             # The base is relative, since the page may be served below a path of a larger site.
             text = (before + files + after).replace(
-                BASE_MARK, f'<base href="{base}/">{told}'.encode()
+                BASE_MARK, f'<base href="{base}/">{extra}'.encode()
             )
             return _File("text/html", text)
 
@@ -256,12 +256,12 @@ class _File:
             # A browser that has the page with another policy must get it anew.
             tag = f'{tag[:-1]}-{hashlib.sha256(policy.encode()).hexdigest()[:8]}"'
             headers = tuple([(n, v + policy if v == CONTENT_POLICY else v) for n, v in headers])
-        told = [*headers, ("Cache-Control", caching), ("ETag", tag)]
+        all_headers = [*headers, ("Cache-Control", caching), ("ETag", tag)]
         known = environ.get("HTTP_IF_NONE_MATCH", "")
         if known == "*" or tag in known:
-            start("304 Not Modified", told)
+            start("304 Not Modified", all_headers)
             return []
-        start("200 OK", [*told, ("Content-Length", str(len(content)))])
+        start("200 OK", [*all_headers, ("Content-Length", str(len(content)))])
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [content]
 
 

@@ -15,7 +15,7 @@ from flatlands.server.clients.sessions import Sessions
 from flatlands.server.game.game import kept_as
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.node import Node
-from flatlands.server.runtime.histogram import told
+from flatlands.server.runtime.histogram import summarize
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.settings import Settings
 from flatlands.server.web.exposition import exposition
@@ -90,7 +90,7 @@ class Status:
             "compiled": "yes" if compiled.used() else "no",
             **report.gauges,
             "each": [{**one.about, **one.gauges} for one in living],
-            "times": {name: told(counts) for name, counts in report.lately.items()},
+            "times": {name: summarize(counts) for name, counts in report.lately.items()},
             "broker": report.broker,
             "counted": dict(sorted(report.counted.items())),
         }

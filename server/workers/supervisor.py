@@ -418,9 +418,9 @@ class Supervisor:
             for child in self._children:
                 child.watch()
             if self._districts is not None:
-                self._tell_districts(self._districts)
+                self._send_districts(self._districts)
 
-    def _tell_districts(self, districts: Districts) -> None:
+    def _send_districts(self, districts: Districts) -> None:
         """Let the plan follow how busy the workers are, and tell it to all of them."""
         loads = {
             slot: child.load._replace(takes=child.takes)

@@ -61,7 +61,7 @@ def deliver(hub, square, text, source=0, sent=0):
 
 
 def tell(hub, square, message):
-    hub.tell(square, 0, lambda: msgpack.packb(message))
+    hub.send(square, 0, lambda: msgpack.packb(message))
 
 
 def test_screens_that_hold_the_same_squares_get_the_same_bytes_made_once(hub, loop):
@@ -175,7 +175,7 @@ def test_a_message_about_a_square_is_flushed_even_without_batches(hub, loop):
     tell(hub, (1, 0), "let go")
     hub.move(early, EAST, None)
     # A message that cannot be made ends no flush.
-    hub.tell((0, 0), 1, lambda: 1 // 0)
+    hub.send((0, 0), 1, lambda: 1 // 0)
     tell(hub, (0, 0), "things")
     tell(hub, (7, 7), "nobody holds this")
     run(loop)

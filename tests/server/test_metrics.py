@@ -11,7 +11,7 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from flatlands.server.runtime.histogram import BUCKETS, MEASURED, Histogram, told
+from flatlands.server.runtime.histogram import BUCKETS, MEASURED, Histogram, summarize
 from flatlands.server.web.exposition import exposition
 from flatlands.server.web.metrics import GAUGES, Report, Reports, bury
 from tests.inside import inside
@@ -158,27 +158,27 @@ def test_prometheus_can_read_what_it_is_shown():
 
 def test_times_are_told_as_percentiles():
     spread = Histogram()
-    assert told(spread.counts) == {"count": 0, "p50_ms": 0, "p99_ms": 0}
+    assert summarize(spread.counts) == {"count": 0, "p50_ms": 0, "p99_ms": 0}
     for us in [900] * 98 + [-5] + [70_000_000]:
         spread.add(us)
-    assert told(spread.counts) == {"count": 100, "p50_ms": 1.024, "p99_ms": 1.024}
+    assert summarize(spread.counts) == {"count": 100, "p50_ms": 1.024, "p99_ms": 1.024}
     spread.add(30_000)
-    assert told(spread.counts)["p99_ms"] == 32.768 and spread.counts[-1] == 70_118_200
+    assert summarize(spread.counts)["p99_ms"] == 32.768 and spread.counts[-1] == 70_118_200
 
 
 def test_what_was_slow_an_hour_ago_is_not_in_the_present_percentiles(tmp_path):
     spread = Histogram()
     spread.add(1_000_000)
     for _ in range(2):
-        assert told(spread.lately())["p99_ms"] == 1048.576
+        assert summarize(spread.lately())["p99_ms"] == 1048.576
         spread.turn()
     spread.add(900)
-    assert told(spread.lately()) == {"count": 1, "p50_ms": 1.024, "p99_ms": 1.024}
-    assert told(spread.counts)["count"] == 2
+    assert summarize(spread.lately()) == {"count": 1, "p50_ms": 1.024, "p99_ms": 1.024}
+    assert summarize(spread.counts)["count"] == 2
     mine = report(1)._replace(lately={"flush": spread.lately()})
     write(tmp_path, f"{os.getpid()}-a.report", mine._replace(written=1e12))
     _, total = Reports(str(tmp_path), lambda: mine).total()
-    assert told(total.lately["flush"])["count"] == 2
+    assert summarize(total.lately["flush"])["count"] == 2
 
 
 def test_a_server_measures_how_long_things_take_and_counts_what_it_sends():

@@ -192,7 +192,7 @@ def test_a_newcomer_that_finds_all_workers_full_is_refused(machine):
 
 #: The fields of a session that go on to another worker, as `Traveller` has them, and those that
 #: do not: they belong to the connection or the worker, or prevent passing on while they are set.
-TRAVELS = {"resident", "intents", "sent", "earlier", "rates", "_link_told"}
+TRAVELS = {"resident", "intents", "sent", "earlier", "rates", "_link_sent"}
 STAYS = {
     *"connection node tokens limits player ticket opened pinged error watches lags_since".split(),
     *"_kinds admission request _arriving _known_as _seated _token_of _asked".split(),

@@ -6,7 +6,7 @@ import pytest
 from flatlands.server.clients.admission import WALKED_UNITS
 from flatlands.server.messages import peer_protocol
 from flatlands.server.players.residents import DIMMED_FOR_MS, LEFT_FOR_MS
-from flatlands.server.players.takeovers import GONE_TOLD_AFTER_MS
+from flatlands.server.players.takeovers import GONE_PUBLISHED_AFTER_MS
 from flatlands.server.squares.peers import NODE_DEAD_MS
 from flatlands.testkit.comparison import true_records
 from flatlands.world.track import SPEED, UNIT
@@ -224,7 +224,7 @@ def test_a_player_kept_by_a_node_far_away_is_gone_from_here_once_no_enter_can_co
     while held_by(harness, b) != [True, False]:
         harness.run(1)
     assert watcher.sees(again)
-    harness.run(GONE_TOLD_AFTER_MS + 100)
+    harness.run(GONE_PUBLISHED_AFTER_MS + 100)
     assert not watcher.sees(again)
     harness.check()
 

@@ -391,7 +391,7 @@ def test_two_machines_that_disagree_send_nobody_to_and_fro():
     begun = machines.clock.time
     while machines.clock.time < begun + 120_000:
         for host in machines.hosts:
-            host.node.router._told_at = host.loop.now()
+            host.node.router._plan_at = host.loop.now()
         look(machines)
         for address in asked(client)[:1]:
             client = follow(machines, client, address)

@@ -129,7 +129,7 @@ def is_untold(client: Client, square: Square) -> bool:
     """Return whether something that happened in a square still waits to be published by its node,
     or to be flushed to a client."""
     hub = client.host.node.hub
-    waits = square in hub._arrived or square in hub._told or square in hub._crowds
+    waits = square in hub._arrived or square in hub._messages or square in hub._crowds
     return waits or is_unpublished(client.harness, square)
 
 

@@ -256,7 +256,7 @@ def test_a_node_reads_what_it_has_not_heard_after_a_reset_or_within_a_minute(wor
     if lost == "the link":
         host.broker.fail()
     else:
-        things.tell = lambda *news: told.append(news)
+        things.publish = lambda *news: told.append(news)
     taker, gem = taken(harness, "C")
     harness.run(1000)
     assert len(taker.model.found) == 1 and gem.id in ids(other)
@@ -264,7 +264,7 @@ def test_a_node_reads_what_it_has_not_heard_after_a_reset_or_within_a_minute(wor
         host.broker.restore(host.node)
         harness.run(1000)
     else:
-        del things.tell
+        del things.publish
         harness.run(SQUARE_AGAIN_MS)
         assert len(told) == 1
     assert lying(other) == lying(client) and gem.id not in ids(other)

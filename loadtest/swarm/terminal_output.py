@@ -118,9 +118,9 @@ def values(result: Result) -> dict[str, float | None]:
 
 def medians(rows: Sequence[dict[str, float | None]]) -> dict[str, float | None]:
     """Return the medians of each figure over several runs."""
-    found = {}
+    found: dict[str, float | None] = {}
     for key in rows[0]:
-        known = [row[key] for row in rows if row[key] is not None]
+        known = [value for row in rows if (value := row[key]) is not None]
         found[key] = statistics.median(known) if known else None
     return found
 
@@ -206,16 +206,17 @@ class Display(Terminal):
             yield lambda progress: live.update(_board(progress), refresh=True)
 
     def _lines(self) -> Show:
-        last = [0.0, ""]
+        last, phase = 0.0, ""
 
         def line(progress: Progress) -> None:
+            nonlocal last, phase
             now = time.monotonic()
-            if progress.phase != last[1]:
+            if progress.phase != phase:
                 # The first moments of a phase have no figures yet.
-                last[:] = now - LINE_EVERY + FIRST_LINE_AFTER, progress.phase
-            if now - last[0] < LINE_EVERY:
+                last, phase = now - LINE_EVERY + FIRST_LINE_AFTER, progress.phase
+            if now - last < LINE_EVERY:
                 return
-            last[:] = now, progress.phase
+            last = now
             figures = " ".join(f"{what} {value}" for what, value, _ in _lively(progress))
             self.say(
                 f"  {progress.phase} {progress.seconds:.0f} s: {progress.bots:,} bots {figures}; "

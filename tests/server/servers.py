@@ -48,7 +48,8 @@ def ask(
 
 
 def shake(server: Inside | ServerProcess, **headers: str) -> int:
-    """Return the status of the answer to a WebSocket handshake."""
+    """Return the status of the answer to a WebSocket handshake of who may have a place there, even
+    if the server is full."""
     asked = {
         "Upgrade": "websocket",
         "Connection": "Upgrade",
@@ -57,5 +58,5 @@ def shake(server: Inside | ServerProcess, **headers: str) -> int:
         "Sec-WebSocket-Protocol": SUBPROTOCOL,
     }
     with closing(HTTPConnection("localhost", server.port, timeout=PATIENCE)) as connection:
-        connection.request("GET", "/ws", headers=asked | headers)
+        connection.request("GET", "/ws?back", headers=asked | headers)
         return connection.getresponse().status

@@ -11,6 +11,7 @@ others open what is there now. Each call therefore first checks that the file is
 
 import os
 import random
+import re
 import socket
 import sqlite3
 import time
@@ -107,7 +108,7 @@ class SqliteStore(Store):
         self._path = ":memory:" if url == "memory://" else url.removeprefix(FILE)
         if not self._path:
             raise ValueError("sqlite:/// must be followed by the path of a file")
-        if "?" in self._path:
+        if re.search(r"\?\w+=", self._path):
             raise ValueError(
                 "sqlite:/// is followed by the path of a file, without options after ?"
             )

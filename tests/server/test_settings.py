@@ -171,6 +171,7 @@ def test_help_lists_every_option_with_its_variable(capsys):
         ({}, "sqlite:///bare.db"),
         ({"STATE_DIRECTORY": "/var/lib/x"}, "sqlite:////var/lib/x/bare.db"),
         ({"STATE_DIRECTORY": "/var/lib/x:/var/lib/y"}, "sqlite:////var/lib/x/bare.db"),
+        ({"STATE_DIRECTORY": "/var/lib/why?"}, "sqlite:////var/lib/why?/bare.db"),
         ({"GAME": "paint", "STATE_DIRECTORY": "/var/lib/x"}, "sqlite:////var/lib/x/paint.db"),
         ({"GAME": "./games/snake"}, "sqlite:///snake.db"),
         ({"GAME": "games/quiet/game.py"}, "sqlite:///game.db"),

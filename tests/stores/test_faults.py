@@ -162,6 +162,11 @@ def test_only_its_owner_can_read_a_file_and_what_is_beside_it(tmp_path, opening)
     }
 
 
+def test_a_path_may_have_a_question_mark(tmp_path, opening):
+    (tmp_path / "why?").mkdir()
+    assert opening(f"sqlite:///{tmp_path}/why?/store.db").put("q", [item()]) == 1
+
+
 def test_a_file_is_one_store_under_any_of_its_names(tmp_path, opening):
     (tmp_path / "store.db").touch()
     (tmp_path / "link.db").symlink_to("store.db")

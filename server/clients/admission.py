@@ -187,7 +187,8 @@ class Admission:
 
     @property
     def full_for_newcomers(self) -> bool:
-        """Whether a newcomer would find no room, at any worker of this machine."""
+        """Whether a newcomer would surely find no room. It is not known of other workers of this
+        machine whether they are full: a newcomer is passed on to one, which refuses its hello."""
         return self.full and (self.passing is None or self.passing.another() is None)
 
     def decide(self, request: Request) -> None:

@@ -1,7 +1,6 @@
 """What a node plays: a game and its parts, as the rest of the node sees them.
 
-It calls their hooks, in the order of the parts. A hook that fails
-does not harm the others.
+It calls their hooks, in the order of the parts. A hook that fails does not harm the others.
 """
 
 from collections.abc import Callable, Sequence

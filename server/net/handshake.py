@@ -258,7 +258,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         # A proxy in front then asks another server. Who has been here may have a place kept, and
         # who only watches needs none.
         full = server.no_room() and not {"back", "watch"} & {*environ["QUERY_STRING"].split("&")}
-        if full:
+        if full and wants:  # a page that only asks for the reason has been counted
             server.stats["refused_full"] += 1
         yield (
             full,

@@ -213,8 +213,8 @@ export class Session {
   #ended(sentence) {
     const { hud, client: { identity } } = this;
     this.state.goal = null;
-    forWindow.forget(PLAYED_KEY);
     if (sentence === null) {
+      forWindow.forget(PLAYED_KEY);
       hud.banner('You are playing in another window.', 'info',
         { label: 'Play here', onClick: () => this.start(identity.name, identity.look) });
     } else {

@@ -8,4 +8,6 @@ def test_the_costs_of_one_move_and_the_like_can_be_measured(capsys):
     assert len(costs) == 9
     # A greenlet that fails, such as the listening one, says so there.
     assert capsys.readouterr().err == ""
-    assert all(cost > 0 for what, cost in costs.items() if "seal" not in what)
+    # A gem and a seal are differences, which a busy machine may make negative.
+    differences = ("a gem that is taken", "a message's seal, made and checked")
+    assert all(cost > 0 for what, cost in costs.items() if what not in differences)

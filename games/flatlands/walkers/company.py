@@ -164,22 +164,23 @@ class Company:
             del self._met[next(iter(self._met))]
         if guest in self._met:
             return
-        around = self._look_around(guest, GREETS_WITHIN)
-        if around is None:
+        people = self._errands.people_around(guest)
+        if not people:
+            # It is not seen.
             return
         self._met[guest] = now + REMEMBERED_FOR
         self._said = now
-        if self._errands.people_around(guest) >= COMPANY:
+        around = self._look_around(guest, GREETS_WITHIN) if people < COMPANY else None
+        if around is None or not around.clockwork:
             return
         planned = {plan.id for plan in self._plans.values()}
 
         def is_busy(person: Person) -> bool:
             return person.errand is not None or person.resident.id in planned
 
-        if around.clockwork:
-            # The nearest one with nothing else to do, or else the nearest one.
-            greeter = min(around.clockwork, key=is_busy)
-            self._put(guest, greeter, lambda person: self._greeting(person, guest, again))
+        # The nearest one with nothing else to do, or else the nearest one.
+        greeter = min(around.clockwork, key=is_busy)
+        self._put(guest, greeter, lambda person: self._greeting(person, guest, again))
 
     def _greeting(self, person: Person, guest: int, again: bool) -> Errand | None:
         now = self._loop.now()

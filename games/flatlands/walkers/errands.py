@@ -206,12 +206,12 @@ class Errands:
     # Who is near.
 
     def people_around(self, id: int) -> int:
-        """Return how many people see what a player does, including itself if it is a person; 0 if
-        it is not seen."""
+        """Return how many people see what a player does, COMPANY at most, including itself if it
+        is a person; 0 if it is not seen."""
         player = self._player(id)
         if player is None:
             return 0
-        return sum(map(is_person, self._stage.near(self._stage.at(player), SEES)))
+        return self._stage.count_people(self._stage.at(player), SEES, COMPANY)
 
     def _player(self, id: int) -> Player | None:
         return self._stage.replicas.player(id)

@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Final
 
 from flatlands import Event
@@ -55,13 +56,20 @@ class Stage:
 
     def near(self, place: Place, reach: int) -> list[Player]:
         """Return the players within `reach` of a place, the nearest first."""
+        pairs = sorted(self._within(place, reach), key=itemgetter(0))
+        return [player for _, player in pairs]
+
+    def count_people(self, place: Place, reach: int, most: int) -> int:
+        """Return how many people are within `reach` of a place, `most` at most."""
+        people = (player for _, player in self._within(place, reach) if is_person(player))
+        return sum(1 for _ in islice(people, most))
+
+    def _within(self, place: Place, reach: int) -> Iterator[tuple[float, Player]]:
         now = self.loop.now()
-
-        def away(player: Player) -> float:
-            return math.dist(player.track.at(now), place)
-
-        some = islice(self.replicas.around(*place, reach), LOOKS_AT)
-        return sorted((player for player in some if away(player) <= reach), key=away)
+        for player in islice(self.replicas.around(*place, reach), LOOKS_AT):
+            away = math.dist(player.track.at(now), place)
+            if away <= reach:
+                yield away, player
 
     def ways_out(
         self, here: Place, there: Place, far: int, turns: Sequence[float]

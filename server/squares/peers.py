@@ -433,8 +433,10 @@ class Peers:
         if deaf:
             self.warn(DEAF_SQUARE)
             self.deaf.add(channel)
-        else:
+        elif channel in self.deaf:
             self.deaf.discard(channel)
+        else:
+            return
         self._check_link()
 
     def _beats_fresh(self, now: int) -> bool:

@@ -311,9 +311,8 @@ class Subscription:
         self._forgive(self._context.loop.now())
         self.sync.request()
 
-    def _sync_requested(self, request: SyncRequest) -> None:
-        if not self.sync.received(request):
-            return
+    def _sync_returned(self) -> None:
+        self.sync.returned()
         if not self._context.peers.peers:
             self.view.get_ready()
         elif not self.view.ready:
@@ -332,6 +331,9 @@ class Subscription:
             self._own_returned(self._pending[0].number)
             self._apply_own(self._returned)
             return
+        if not self.sync.live and payload == self.sync.message:
+            self._sync_returned()
+            return
         message = read(payload)
         if isinstance(message, list):
             self._read_batch(message, payload)
@@ -342,7 +344,8 @@ class Subscription:
             # It is on another database of the same Redis.
             return
         if isinstance(message, SyncRequest):
-            self._sync_requested(message)
+            if message.node != self._context.node:
+                self.sync.publish_full_state()
         elif isinstance(message, Changes):
             self._things_changed(message)
         elif message.node == self._context.node:

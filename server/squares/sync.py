@@ -54,8 +54,8 @@ class Sync:
         #: something from any node may be.
         self._gaps: tuple[int, ...] = ()
         self._unsure = False
-        #: The nonce of the last sync request, by which it is recognised when it comes back.
-        self._nonce = 0
+        #: The last sync request, packed, by which it is recognised when it comes back.
+        self.message = b""
         #: The ms until the last sync request is repeated.
         self._wait = REQUEST_AGAIN_MS
         #: When this node's full state was last published.
@@ -80,7 +80,8 @@ class Sync:
         self._gaps = ()
         self._unsure = self.live = False
         self.requested = self._context.loop.now()
-        self._nonce = random.getrandbits(32)
+        nonce = random.getrandbits(32)
+        self.message = pack(SyncRequest(*self._square, self._context.node, nonce))
         self._send()
 
     def _send(self, _due: int = 0) -> None:
@@ -93,8 +94,7 @@ class Sync:
         ):
             self._resubscribe()
             self.requested = now
-        message = pack(SyncRequest(*self._square, context.node, self._nonce))
-        if not context.bus.publish(self._square, message):
+        if not context.bus.publish(self._square, self.message):
             self.requested = now
         self._later(Sync._send, now + self._wait)
         self._wait = min(self._wait * 2, REQUEST_AGAIN_MOST_MS)
@@ -138,15 +138,9 @@ class Sync:
 
     # What is answered.
 
-    def received(self, request: SyncRequest) -> bool:
-        """Answer a sync request if it is another node's; return whether it is this node's last one,
-        come back for the first time."""
+    def returned(self) -> None:
+        """Note that the last sync request has come back: this node receives what is published."""
         context = self._context
-        if request.node != context.node:
-            self._publish_full_state()
-            return False
-        if request.nonce != self._nonce or self.live:
-            return False
         self.live = True
         self.answered = context.loop.now()
         self._wait = REQUEST_AGAIN_MS
@@ -154,10 +148,9 @@ class Sync:
         context.peers.note_deaf(self._channel, False)
         context.due.drop((self, Sync._send))
         # Another node may have asked while this node was not subscribed yet.
-        self._publish_full_state()
-        return True
+        self.publish_full_state()
 
-    def _publish_full_state(self) -> None:
+    def publish_full_state(self) -> None:
         """Publish this node's full state, if it has players here or knows of writes, or a
         keepalive, if it had players a moment ago: now, or FULL_STATE_EVERY ms after the last
         time."""

@@ -14,7 +14,7 @@ from typing import Final
 from flatlands.games.flatlands.events import WAVE, Emote
 from flatlands.games.flatlands.walkers.people import Errand
 from flatlands.games.flatlands.walkers.sight import BEGINS_TILES, Sights
-from flatlands.games.flatlands.walkers.stage import Stage, is_person
+from flatlands.games.flatlands.walkers.stage import Stage
 from flatlands.games.flatlands.walkers.talk import (
     AGAIN,
     CLICK_ME,

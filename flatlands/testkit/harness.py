@@ -11,7 +11,7 @@ from typing import Any
 import gevent
 
 from flatlands.server.game.game import AnyGame
-from flatlands.server.game.node import GameNode
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.channels import DEFAULT_WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.squares.crowds import CROWD_FROM

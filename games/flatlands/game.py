@@ -16,7 +16,7 @@ from flatlands.games.flatlands.search import Search
 from flatlands.games.flatlands.today import Today
 from flatlands.server.game import game
 from flatlands.server.game.game import Walked
-from flatlands.server.game.node import GameNode
+from flatlands.server.game.game_node import GameNode
 
 
 def _found() -> list[type[Part]]:

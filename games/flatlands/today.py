@@ -11,7 +11,7 @@ from typing import Final
 import msgpack
 
 from flatlands.server.game.game import Walked
-from flatlands.server.game.node import GameNode
+from flatlands.server.game.game_node import GameNode
 from flatlands.stores.base import NEVER_DUE_MS, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from flatlands.server.atlas.counts import Counts
+from flatlands.server.atlas.dot_layer import DotLayer
 from flatlands.server.atlas.dots import (
     WORLD_DOTS,
     WORLD_TOTALS,
@@ -15,7 +16,6 @@ from flatlands.server.atlas.dots import (
     parts_around,
     patches_within,
 )
-from flatlands.server.atlas.layers import DotLayer
 from flatlands.server.messages import protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import GRAIN_MOST

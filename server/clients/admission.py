@@ -3,7 +3,7 @@
 A client with a token comes back as the token's player, wherever that player is. A client with an
 invitation begins beside the player that invited it. Both players may be known to another node only,
 so the decision may take some hundred ms, or longer if many come from one address. It is written as
-one function that stops where it waits (`Steps`).
+one function that stops where it waits (`PendingDecision`).
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -56,7 +56,7 @@ class Hello(NamedTuple):
     owner: str = ""
 
 
-class Begin(NamedTuple):
+class Spawn(NamedTuple):
     """Where a client begins, as decided by the worker to which it came: a newcomer at this
     place with this id, and a player that comes back near it. `met` is the player that has invited
     it. It was passed from worker to worker `hops` times."""
@@ -85,7 +85,7 @@ Decision: TypeAlias = Admitted | Refused | Superseded
 #: A decision on its way: it yields what it waits for, and is sent the answers. It raises Refused
 #: and Superseded. It returns None if there is nobody to tell, since the client is gone or was
 #: passed on.
-Steps: TypeAlias = Generator[Wait, Any, Admitted | None]
+PendingDecision: TypeAlias = Generator[Wait, Any, Admitted | None]
 
 
 class Client(Protocol):
@@ -114,7 +114,7 @@ class Request:
         client: Client,
         hello: Hello,
         decided: Callable[["Request", Decision], None],
-        begin: Begin | None = None,
+        begin: Spawn | None = None,
         early: Iterable[tuple[int, Sequence[Any]]] = (),
     ) -> None:
         self.client = client
@@ -142,7 +142,7 @@ class Passing(Protocol):
         request: Request,
         worker: int,
         hello: Hello,
-        begin: Begin,
+        begin: Spawn,
     ) -> bool:
         """Pass a client to another worker, with its hello as the game allows it; return False if
         that is impossible."""
@@ -201,19 +201,19 @@ class Admission:
             self._turns.drop(request)
             self._limits.refund(JOINS, request.address)
 
-    def _go_on(self, request: Request, steps: Steps, answer: Any) -> None:
+    def _go_on(self, request: Request, pending: PendingDecision, answer: Any) -> None:
         """Continue a decision with the answer that it has waited for."""
         try:
-            wait = steps.send(answer)
+            wait = pending.send(answer)
         except StopIteration as end:
             if end.value is not None:
                 request.decided(request, end.value)
         except (Refused, Superseded) as decision:
             request.decided(request, decision)
         else:
-            wait(partial(self._go_on, request, steps))
+            wait(partial(self._go_on, request, pending))
 
-    def _decide(self, request: Request) -> Steps:
+    def _decide(self, request: Request) -> PendingDecision:
         hello, begin = request.hello, request.begin
         claim = self._tokens.read(hello.token) if hello.token is not None else None
         self._check_moderation(claim, request, hello)
@@ -229,7 +229,7 @@ class Admission:
             # A moderation action may have come since, and the game may have said who it is.
             self._check_moderation(claim, request, hello)
             id = new_id() if claim is None else claim.id
-            begin = Begin(id, self._place(hello, claim, met), met)
+            begin = Spawn(id, self._place(hello, claim, met), met)
         if (worker := self._worker(begin)) is not None:
             # By then, whatever came in the same read, such as a close frame, has been read.
             yield lambda go_on: self._node.loop.call_soon(partial(go_on, None))
@@ -316,7 +316,7 @@ class Admission:
             met = Met(invitation.name, self._node.residents.spot(invitation.place), None)
         return met
 
-    def _worker(self, begin: Begin) -> int | None:
+    def _worker(self, begin: Spawn) -> int | None:
         """Return the other worker that a client is passed to, if any."""
         if self.passing is None or begin.id in self._node.residents.by_id:
             return None
@@ -358,7 +358,9 @@ class Admission:
     def _blocked(self, place: Place) -> bool:
         return self._node.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
-    def _bring_back(self, claim: Claim, hello: Hello, request: Request, met: Met | None) -> Steps:
+    def _bring_back(
+        self, claim: Claim, hello: Hello, request: Request, met: Met | None
+    ) -> PendingDecision:
         """Let a client come back at this node, as the player that its token names."""
         node = self._node
         resident, elsewhere = node.residents.by_id.get(claim.id), None

@@ -8,10 +8,10 @@ from typing import Any
 
 from flatlands.server.clients.admission import (
     Admitted,
-    Begin,
     Decision,
     Hello,
     Request,
+    Spawn,
     Superseded,
 )
 from flatlands.server.clients.session import TAKEN_OVER, Session
@@ -49,7 +49,7 @@ def hello(
 def greet(
     session: Session,
     hello: Hello,
-    begin: Begin | None = None,
+    begin: Spawn | None = None,
     early: Iterable[tuple[int, Sequence[Any]]] = (),
 ) -> None:
     """Let a client that has said hello play, or refuse it: now or later. If another worker has

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from flatlands.server.clients.admission import Begin, Hello
+from flatlands.server.clients.admission import Hello, Spawn
 from flatlands.server.players.invitations import Met
 from flatlands.server.players.resident import State
 from flatlands.world.grid import Viewport
@@ -21,7 +21,7 @@ class Greeting(NamedTuple):
     has sent since, as (kind, fields)."""
 
     hello: Hello
-    begin: Begin
+    begin: Spawn
     early: Sequence[tuple[int, Sequence[Any]]]
 
 
@@ -41,7 +41,7 @@ class Traveller(NamedTuple):
 
 #: Class -> the names of its fields, by which it is packed. Its position is its MessagePack type.
 _CLASSES: dict[type[Any], tuple[str, ...]] = {
-    **{each: each._fields for each in (Greeting, Traveller, Hello, Begin, Met, State, Viewport)},
+    **{each: each._fields for each in (Greeting, Traveller, Hello, Spawn, Met, State, Viewport)},
     Track: ("x", "y", "dx", "dy", "start", "duration"),
     Heading: ("x", "y"),
     Goal: ("x", "y"),

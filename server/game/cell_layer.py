@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from flatlands.server.game.node import GameNode
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.squares.subscription import Subscription
 from flatlands.server.storage.rows import NOBODY, TILE_VALUES, Put, Rows, Write

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from flatlands.server.game.cell_layer import CellLayer, Declared, merged
-from flatlands.server.game.node import GameNode
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.storage.rows import NOBODY, TILE_VALUES
 from flatlands.server.storage.things import FAR, check_tile
 from flatlands.stores.base import NEVER_DUE_MS

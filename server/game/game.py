@@ -15,8 +15,8 @@ from flatlands.server.game.actions import Action
 from flatlands.server.game.actions import declared as declared_action
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.chunks import Chunks
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.me import Guest, Me, packed
-from flatlands.server.game.node import GameNode
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.storage.boards import Place
 from flatlands.server.storage.records import Records

@@ -20,7 +20,7 @@ from flatlands.stores.base import Store
 
 if TYPE_CHECKING:
     from flatlands.server.game.game import AnyGame
-    from flatlands.server.game.node import GameNode
+    from flatlands.server.game.game_node import GameNode
 
 #: The game that is played if nobody names one.
 DEFAULT = "flatlands"

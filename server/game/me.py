@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from flatlands.server.game.cells import Cells, writer_of
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.hooks import PlayerGone
-from flatlands.server.game.node import GameNode
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import VALUES
 from flatlands.server.messages.protocol import Refused

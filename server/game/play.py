@@ -23,9 +23,9 @@ from flatlands.server.game.game import (
     lasting,
     methods,
 )
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.hooks import Hook, HookQueues
 from flatlands.server.game.me import Guest
-from flatlands.server.game.node import GameNode
 from flatlands.server.game.schedule import call_if_leader, call_with_each, one_at_a_time
 from flatlands.server.messages.peer_batches import enters
 from flatlands.server.messages.peer_protocol import ENTRIES, ENTRIES_WITH_VALUES

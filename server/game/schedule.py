@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from flatlands.server.game.game import Present
-from flatlands.server.game.node import GameNode
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.storage.lease import Lease
 from flatlands.world.track import Track, tile_at

@@ -66,21 +66,21 @@ class _Action(NamedTuple):
     until: int
 
 
-#: (action, who) -> the action.
+#: (action, subject) -> the action.
 _Actions = dict[tuple[str, str], _Action]
 
 
 class Moderation:
     """The actions that are in force, as this node knows them.
 
-    `who` is what an action applies to: for KICK and MUTE a player's id in digits, for BY_OWNER the
-    first MARK_CHARS characters of an owner or, for a player without a key, as many hexadecimal
+    `subject` is what an action applies to: for KICK and MUTE a player's id in digits, for BY_OWNER
+    the first MARK_CHARS characters of an owner or, for a player without a key, as many hexadecimal
     digits of its id; for BAR an address or network as `network` gives it, for DOOR "", and for
     NOTICE the text.
 
     What applies to an id applies to all players with the same key. So the node that has the player
-    gives OWNER_KEY to all, with the mark of its owner and its id as `who`. There is one for each
-    id, so a client that sends one key after the other displaces no actions.
+    gives OWNER_KEY to all, with the mark of its owner and its id as `subject`. There is one for
+    each id, so a client that sends one key after the other displaces no actions.
     """
 
     def __init__(
@@ -115,35 +115,35 @@ class Moderation:
         self._loop.every(ACTIONS_EVERY_MS, self._exchange)
         self._exchange()
 
-    def apply(self, action: str, who: str, seconds: int) -> None:
+    def apply(self, action: str, subject: str, seconds: int) -> None:
         """Apply an action here and at all other nodes. With 0 `seconds` it ends; one for an owner
         then also ends those for the ids that were seen with it."""
         for by_id, by_owner in BY_OWNER.items():
             if action == by_owner and not seconds:
                 # A player without a key is named by its id.
-                for id in (*self._ids.get(who, ()), str(int(who, 16))):
+                for id in (*self._ids.get(subject, ()), str(int(subject, 16))):
                     if self.seconds(by_id, id):
                         self._apply(by_id, id, 0)
         if action in BY_OWNER:
             for mark, ids in self._ids.items():
                 # The key must be known for as long as the action is in force.
-                if who in ids and self.seconds(OWNER_KEY, f"{mark} {who}") < seconds:
-                    self._apply(OWNER_KEY, f"{mark} {who}", seconds)
-        self._apply(action, who, seconds)
+                if subject in ids and self.seconds(OWNER_KEY, f"{mark} {subject}") < seconds:
+                    self._apply(OWNER_KEY, f"{mark} {subject}", seconds)
+        self._apply(action, subject, seconds)
 
-    def _apply(self, action: str, who: str, seconds: int) -> None:
+    def _apply(self, action: str, subject: str, seconds: int) -> None:
         lasts = NOTICE_FOR_S if action == NOTICE else seconds
-        before, now = self._known.get((action, who)), self._loop.now()
+        before, now = self._known.get((action, subject)), self._loop.now()
         at = now if before is None else max(now, before.at + 1)
         entry = _Action(at, now + 1000 * lasts if lasts else 0)
         if self._store_client.store is not None:
-            self._given[action, who] = entry
-        self._learn({**self._known, (action, who): entry})
+            self._given[action, subject] = entry
+        self._learn({**self._known, (action, subject): entry})
         self._exchange()
 
-    def seconds(self, action: str, who: str = "") -> int:
+    def seconds(self, action: str, subject: str = "") -> int:
         """Return for how many seconds an action is still in force, rounded up; 0 if it is not."""
-        entry = self._known.get((action, who))
+        entry = self._known.get((action, subject))
         return 0 if entry is None else max(-((self._loop.now() - entry.until) // 1000), 0)
 
     # What sessions ask.
@@ -205,8 +205,8 @@ class Moderation:
                 del self._given[entry[0]]
             known: _Actions = {}
             for item in items:
-                action, who, at, *ends = msgpack.unpackb(item.body)
-                known[action, who] = _Action(at, 0 if ends else now + item.delay)
+                action, subject, at, *ends = msgpack.unpackb(item.body)
+                known[action, subject] = _Action(at, 0 if ends else now + item.delay)
             self._learn({**known, **self._given})
 
         def failed() -> None:
@@ -216,10 +216,10 @@ class Moderation:
 
     def _write(self, store: Store, given: _Actions) -> list[Item]:
         """Write these actions; return all. It waits for the store."""
-        for (action, who), entry in given.items():
+        for (action, subject), entry in given.items():
             lasts = entry.until - self._loop.now() if entry.until else 1000 * END_FOR_S
-            body = msgpack.packb((action, who, entry.at) + (() if entry.until else (0,)))
-            item = Item(f"{action} {who}", max(lasts, 0), ACTIONS_QUEUE, body)
+            body = msgpack.packb((action, subject, entry.at) + (() if entry.until else (0,)))
+            item = Item(f"{action} {subject}", max(lasts, 0), ACTIONS_QUEUE, body)
             store.change(ACTIONS_QUEUE, item.id, partial(_later, item, entry.at), ACTIONS_QUEUE)
         items = store.group(ACTIONS_QUEUE, ACTIONS_QUEUE)
         over = [
@@ -237,46 +237,46 @@ class Moderation:
         last = sorted(entries.items(), key=lambda one: one[1].until)[-ACTIONS_MOST:]
         self._known = {key: entry for key, entry in last if entry.until > now}
         self._ids = {}
-        for action, who in self._known:
+        for action, subject in self._known:
             if action == OWNER_KEY:
-                mark, id = who.split()
+                mark, id = subject.split()
                 self._ids.setdefault(mark, []).append(id)
-        for (action, who), entry in self._known.items():
-            old = before.get((action, who))
+        for (action, subject), entry in self._known.items():
+            old = before.get((action, subject))
             if old is None or old.at != entry.at:
-                self._carry_out(action, who)
+                self._carry_out(action, subject)
 
-    def _carry_out(self, action: str, who: str) -> None:
-        seconds = self.seconds(action, who)
+    def _carry_out(self, action: str, subject: str) -> None:
+        seconds = self.seconds(action, subject)
         self._loop.stats["moderation_actions"] += action != OWNER_KEY
-        log_line("moderation", action=action, who=who, seconds=seconds)
+        log_line("moderation", action=action, who=subject, seconds=seconds)
         if action == NOTICE:
-            message = error("notice", who)
+            message = error("notice", subject)
             self._residents.each_screen(lambda screen: screen.answer(message))
         if action in (*BY_OWNER, *BY_OWNER.values(), OWNER_KEY):
-            for player in self._meant(who):
+            for player in self._meant(subject):
                 self._enforce(player)
         if action in BY_OWNER:
-            resident = self._residents.by_id.get(int(who))
+            resident = self._residents.by_id.get(int(subject))
             if resident is None:
-                self._silenced(int(who))
+                self._silenced(int(subject))
             else:
                 self._link(resident.id, resident.owner)
         if action == BAR:
             for screen in self._residents.screens():
-                if network(screen.address) == who:
+                if network(screen.address) == subject:
                     screen.refuse(kicked(seconds))
 
-    def _meant(self, who: str) -> list[Resident]:
+    def _meant(self, subject: str) -> list[Resident]:
         """Return the players of this node that an action applies to, by id or by key. For an
         OWNER_KEY these are the others with that key."""
-        first, _, known = who.partition(" ")
-        marks = {first} | {mark for mark, ids in self._ids.items() if who in ids}
+        first, _, known = subject.partition(" ")
+        marks = {first} | {mark for mark, ids in self._ids.items() if subject in ids}
         return [
             r
             for r in self._residents.by_id.values()
             if str(r.id) != known
-            and (r.owner[:MARK_CHARS] in marks or who in (str(r.id), f"{r.id:016x}"))
+            and (r.owner[:MARK_CHARS] in marks or subject in (str(r.id), f"{r.id:016x}"))
         ]
 
     def _enforce(self, resident: Resident) -> None:
@@ -297,7 +297,7 @@ def _later(item: Item, at: int, there: Item | None) -> Item | None:
 
 
 def network(address: str) -> str:
-    """Return what is kept out together with an address, as the `who` of a BAR.
+    """Return what is kept out together with an address, as the `subject` of a BAR.
 
     For IPv4 it is the address itself, for IPv6 its network of 64 bits. A text that is no address is
     returned unchanged, and keeps nobody out.

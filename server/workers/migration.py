@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from flatlands.server.clients.admission import Begin, Hello, Request
+from flatlands.server.clients.admission import Hello, Request, Spawn
 from flatlands.server.clients.greeting import greet
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.sessions import Sessions
@@ -107,7 +107,7 @@ class Migration(Placement):
         request: Request,
         worker: int,
         hello: Hello,
-        begin: Begin,
+        begin: Spawn,
     ) -> bool:
         """Pass a client to another worker, unless something else of it is under way here; see
         Passing."""

@@ -4,7 +4,7 @@ neighbours notice nothing."""
 import msgpack
 import pytest
 
-from flatlands.server.clients.admission import Begin, Hello
+from flatlands.server.clients.admission import Hello, Spawn
 from flatlands.server.clients.session import STORE_ANSWER_MS, Session
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.cluster import placement
@@ -224,7 +224,7 @@ def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
         assert repr(unpack(pack(traveller))) == repr(traveller._replace(rates=((), 3)))
     greeting = Greeting(
         Hello("W", Viewport(30, 20), "token", "near", (1, 2), "ticket", "owner"),
-        Begin(5, (3, 4), Met("host", (5, 6), None), 1),
+        Spawn(5, (3, 4), Met("host", (5, 6), None), 1),
         [(6, ["hello"])],
     )
     assert repr(unpack(pack(greeting))) == repr(greeting._replace(early=((6, ("hello",)),)))

@@ -9,7 +9,7 @@ from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
 from flatlands.server.game.game import AnyGame
-from flatlands.server.game.node import GameNode
+from flatlands.server.game.game_node import GameNode
 from flatlands.stores.base import Store
 from flatlands.stores.registry import open_store
 from flatlands.testkit import harness

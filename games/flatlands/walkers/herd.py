@@ -20,7 +20,7 @@ from flatlands.games.flatlands.walkers.company import Company
 from flatlands.games.flatlands.walkers.deer import Deer
 from flatlands.games.flatlands.walkers.people import RANGE_TILES, Errand, Person
 from flatlands.games.flatlands.walkers.stage import Stage
-from flatlands.server.game.node import GameNode
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.players.resident import INCARNATION, Resident, next_incarnation
 from flatlands.server.players.spots import Place

@@ -13,7 +13,7 @@ from typing import Final
 
 from flatlands import Event
 from flatlands.games.flatlands.ids import DEER_FROM
-from flatlands.server.game.node import GameNode
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place

@@ -66,18 +66,18 @@ def costs(bench: Bench) -> dict[str, float]:
     return found
 
 
-def main() -> None:
-    """Print the medians of several repeats."""
+def measure(players: int = PLAYERS, repeats: int = REPEATS) -> dict[str, float]:
+    """Return hook -> us of CPU: the medians of a number of repeats, with a number of players."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        closing(Bench(PLAYERS, folder, lambda node: Game(node, None, True))) as bench,
+        closing(Bench(players, folder, lambda node: Game(node, None, True))) as bench,
     ):
         gc.collect()
         gc.freeze()
-        found = [costs(bench) for _ in range(REPEATS)]
-    for name in found[0]:
-        print(f"{name:32} {statistics.median(one[name] for one in found):6.1f} us")
+        found = [costs(bench) for _ in range(repeats)]
+    return {name: statistics.median(one[name] for one in found) for name in found[0]}
 
 
 if __name__ == "__main__":
-    main()
+    for what, figure in measure().items():
+        print(f"{what:32} {figure:6.1f} us")

@@ -3,10 +3,11 @@
 import json
 import re
 import time
+from collections import Counter
 
 import pytest
 
-from bench import server, whole
+from bench import hooks, server, whole
 from bench.server import Form, Pair
 from flatlands.loadtest.kit.processes import Trouble
 
@@ -182,3 +183,19 @@ def test_a_commit_that_is_not_in_the_clone_gives_no_verdict(capsys):
     assert server.main(["0" * 40]) == 3
     said = capsys.readouterr().out
     assert re.fullmatch(r"not valid: the commit 0{40} is not in this clone; .*\n", said)
+
+
+def test_the_cost_of_hooks_is_measured_by_calling_each_of_them(monkeypatch, capsys):
+    called: Counter[str] = Counter()
+
+    def counting(name):
+        monkeypatch.setattr(hooks.Game, name, lambda *_: called.update([name]))
+
+    counting("on_step")
+    counting("on_enter")
+    counting("look")
+    costs = hooks.measure(players=30, repeats=2)
+    assert called == {"on_step": 60, "on_enter": 60, "look": 2}
+    assert len(costs) == 3
+    assert min(costs.values()) >= 0
+    assert capsys.readouterr().err == ""

@@ -46,7 +46,9 @@ def home(session: Session, number: int) -> None:
 
 def look(session: Session, width: int, height: int) -> None:
     """Change how much of the world the client shows."""
-    session.node.movement.look(session.playing, viewport(width, height))
+    resident, view = session.playing, viewport(width, height)
+    session.node.stats["viewports"] += view != resident.view
+    session.node.movement.look(resident, view)
 
 
 def watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:

@@ -253,6 +253,24 @@ def test_somebody_mashing_keys_as_fast_as_anyone_can_is_obeyed(harness, pair):
     assert client.model.errors == []
 
 
+def test_another_size_of_the_screen_is_counted_and_the_same_or_a_refused_one_is_not(harness, pair):
+    client, neighbour = pair
+    for size in ((30, 20), (30, 20), (20, 30), (20, 30)):
+        client.send(5, *size)
+    assert harness.loop.stats["viewports"] == 2
+    # Sizes that are clamped to the same one are one size.
+    for size in ((97, 65), (65535, 65535)):
+        client.send(5, *size)
+    assert harness.loop.stats["viewports"] == 3
+    for number in range(30):
+        neighbour.send(5, 30 + number, 20)
+    assert "flood" in neighbour.model.errors
+    assert harness.loop.stats["viewports"] == 3 + 30 - len(neighbour.model.errors)
+    client.send(5, 0, 0)
+    refused(client, "fields", 1008)
+    assert harness.loop.stats["viewports"] == 3 + 30 - len(neighbour.model.errors)
+
+
 def test_one_address_does_not_get_all_places(harness, monkeypatch):
     monkeypatch.setattr("flatlands.server.runtime.limits.LEAST_SEATS", 2)
     harness.hosts[0].admission.capacity = 6

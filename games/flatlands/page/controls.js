@@ -8,7 +8,7 @@ import { Ordered } from './ordered.js';
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./view/view.js').View} View */
 
-const DIGIT = /^(Digit|Numpad)[1-6]$/;
+const DIGIT = /^(Digit|Numpad)[1-7]$/;
 
 const STAY = () => {};                    // a click on the player's own walker: it stays where it is
 

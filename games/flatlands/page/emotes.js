@@ -8,7 +8,7 @@ import { walkerInSight } from './scene.js';
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./state.js').Walker} Walker */
 
-export const WAVE = 1, HEART = 2, LAUGH = 3, DANCE = 4, EXCLAIM = 5, ASK = 6;
+export const WAVE = 1, HEART = 2, LAUGH = 3, DANCE = 4, EXCLAIM = 5, ASK = 6, BOW = 7;
 
 /** By their numbers from 1 on: the name of each, and the words for somebody else who made it. */
 export const EMOTES = [{ name: '', others: '' },
@@ -17,7 +17,8 @@ export const EMOTES = [{ name: '', others: '' },
   { name: 'Laugh', others: 'laughed' },
   { name: 'Dance', others: 'danced' },
   { name: 'Hey!', others: 'called hey' },
-  { name: 'Huh?', others: 'wondered' }];
+  { name: 'Huh?', others: 'wondered' },
+  { name: 'Bow', others: 'bowed' }];
 
 /** What the book says of a wave that was returned. @type {import('./notes.js').Note} */
 export const SPARK = {

@@ -1,7 +1,7 @@
 // The sounds of the page, all of them made by oscillators and noise: finds, steps, bubbles, emotes, what
 // parts of the game let ring. Browsers let a page sound only after it was touched, so before that it is silent.
 
-import { ASK, DANCE, EXCLAIM, HEART, LAUGH, WAVE } from './emotes.js';
+import { ASK, BOW, DANCE, EXCLAIM, HEART, LAUGH, WAVE } from './emotes.js';
 import { forBrowser } from './keep.js';
 import { BRIDGE, GRASS, PATH, PLATEAU, PLAZA, RAMP, SAND, WOOD } from './terrain.js';
 
@@ -29,6 +29,7 @@ const EMOTES = {
   [DANCE]: [[392, 0, 0.12, 1], [523.3, 0.15, 0.12, 1], [659.3, 0.3, 0.12, 1], [523.3, 0.45, 0.2, 1]],
   [EXCLAIM]: [[500, 0, 0.2, 1.7]],
   [ASK]: [[440, 0, 0.14, 1], [520, 0.16, 0.3, 1.3]],
+  [BOW]: [[587.3, 0, 0.25, 0.75], [440, 0.22, 0.45, 1]],
 };
 
 /** Steps by the kind of the ground: the filter through which the noise goes, its frequency in Hz, how

@@ -7,7 +7,7 @@ const BY_KEYS = [['Arrows', 'walk'],
   ['Click', 'walk there; hold the button to keep walking'],
   ['Click on a walker', 'follow them; click again to mute them'],
   ['Enter', 'chat; ↑ scrolls back, and /find Ben finds Ben'],
-  ['1 to 6', 'wave, heart, laugh, dance, hey!, huh?']];
+  ['1 to 7', 'wave, heart, laugh, dance, hey!, huh?, bow']];
 // The first of each is the name of an icon, if it is one of a button.
 const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep walking'],
   ['', 'Touch a walker', 'follow them; touch again to mute them'],

@@ -1,4 +1,4 @@
-// The ring of emotes around the player's walker: six buttons, for fingers and for keys.
+// The ring of emotes around the player's walker: seven buttons, for fingers and for keys.
 
 import { EMOTES } from '../emotes.js';
 import { letterOf } from '../keys.js';

@@ -1,7 +1,7 @@
 // Emotes: how a body moves in one, the signs in their bubbles, and the sparks of a wave that was
 // returned. All of it is a function of the time since it began.
 
-import { ASK, DANCE, EXCLAIM, HEART, LAUGH, SPARK_SHOWN, WAVE } from '../emotes.js';
+import { ASK, BOW, DANCE, EXCLAIM, HEART, LAUGH, SPARK_SHOWN, WAVE } from '../emotes.js';
 import { oval } from './sprite.js';
 
 const MOVES_FOR = 1700;                   // ms that a body moves; its bubble is shown for longer
@@ -72,6 +72,11 @@ const MOVES = {
   [ASK](motion, part, up) {
     motion.turn = 0.14 * up;
     motion.arms = [-0.9 + 1.5 * up, -0.9 + 1.5 * up];
+  },
+  // One deep nod.
+  [BOW](motion, part) {
+    motion.nod = Math.sin(part * Math.PI);
+    motion.stretch = 1 - 0.18 * motion.nod;
   },
 };
 
@@ -208,5 +213,14 @@ const SIGNS = {
       ctx.quadraticCurveTo(0, 0.06, 0, 0.14);
     });
     oval(ctx, 0, 0.37, 0.1, 0.1, '#118ab2');
+  },
+  // Somebody who bows to the left: legs, a bent back and a head.
+  [BOW](ctx) {
+    line(ctx, 0.16, '#2a9d6f', () => {
+      ctx.moveTo(0.24, 0.4);
+      ctx.lineTo(0.24, 0.02);
+      ctx.quadraticCurveTo(0.2, -0.28, -0.04, -0.24);
+    });
+    oval(ctx, -0.3, -0.1, 0.14, 0.14, '#2a9d6f');
   },
 };

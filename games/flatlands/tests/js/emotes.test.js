@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { DANCE, EMOTES, isWavedTo, showEmote, SPARK, WAVE } from '../../page/emotes.js';
+import { BOW, DANCE, EMOTES, isEmote, isWavedTo, showEmote, SPARK, WAVE } from '../../page/emotes.js';
 import { advanceScene, showSaying } from '../../page/scene.js';
 import { strollersAt } from '../../page/strollers.js';
 import { motionOf } from '../../page/view/emotes.js';
@@ -85,8 +85,16 @@ test('a player who came since the last frame is heard and seen to wave, but not 
 test('an emote of nobody in sight, or an unknown one, is not shown', () => {
   const state = among([[1, 0]]);
   assert.equal(showEmote(state, 9, WAVE, 1000), null);
-  for (const emote of [0, 7, 255]) showEmote(state, 1, emote, 1000);
+  for (const emote of [0, 8, 255]) showEmote(state, 1, emote, 1000);
   assert.equal(state.drawn.get(1).saying, null);
+});
+
+test('a bow is an emote of its own: the head is lowest in the middle of it, and is up again in the end', () => {
+  assert.deepEqual([isEmote(BOW), EMOTES[BOW].others], [true, 'bowed']);
+  const nods = [0, 0.25, 0.5, 0.75, 1].map((part) => motionOf({ now: 1000 + 1700 * part, still: false },
+    { saying: { emote: BOW, at: 1000 }, dimmed: false }).nod);
+  assert.ok(Math.max(...nods) === nods[2] && nods[2] > 0.9, `${nods}`);
+  assert.ok(nods[0] < 0.01 && nods[4] < 0.01, `${nods}`);
 });
 
 test('a wave raises an arm, on the side of the body that is free, and swings it', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { WAVE } from '../../page/emotes.js';
+import { BOW, WAVE } from '../../page/emotes.js';
 import * as P from '../../../../static/protocol.js';
 import { Events } from '../../page/events.js';
 import { State } from '../../page/state.js';
@@ -61,6 +61,8 @@ test('of what clockwork says the chat has only what it says to the player, and a
   for (const id of [ADA, CLOCK, OWN]) client.replica.onEvent('Emote', id, { emote: WAVE });
   assert.deepEqual(told('tab'), ['N90001 waved']);
   assert.deepEqual(told('read'), ['N90001 waved.', 'You and N90001 wave to each other: a spark!']);
+  client.replica.onEvent('Emote', ADA, { emote: BOW });
+  assert.deepEqual([told('tab'), told('read')], [['N90001 bowed'], ['N90001 bowed.']]);
 });
 
 test('clockwork asks a player who has no mouse to touch it', async (context) => {

@@ -12,6 +12,10 @@ from typing import Any
 from flatlands.bot import bots_of
 from flatlands.loadtest.swarm.bot import Bot
 
+#: The side of the field around which a patrol walks, and how near its corners it turns, in tiles.
+FIELD = 10
+AT_CORNER = 0.5
+
 AROUND = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)]
 
 
@@ -86,6 +90,25 @@ def circle(bot: Bot) -> None:
     """Walk in a circle: each move turns by an eighth."""
     bot.turn += 1
     bot.walk(*AROUND[bot.turn % 8])
+
+
+def patrol(bot: Bot) -> None:
+    """Walk around a field whose north-western corner is home; go anywhere near for a moment if the
+    way is blocked."""
+    (x, y), (west, north) = bot.place(), bot.home
+    east, south = west + FIELD, north + FIELD
+    if y < north + AT_CORNER and x < east - AT_CORNER:
+        corner = east, north
+    elif x > east - AT_CORNER and y < south - AT_CORNER:
+        corner = east, south
+    elif y > south - AT_CORNER and x > west + AT_CORNER:
+        corner = west, south
+    else:
+        corner = west, north
+    between = AT_CORNER < x - west < FIELD - AT_CORNER or AT_CORNER < y - north < FIELD - AT_CORNER
+    if bot.halted and between:
+        corner = x + bot.random.uniform(-3, 3), y + bot.random.uniform(-3, 3)
+    bot.go(*corner)
 
 
 def hop(bot: Bot) -> None:
@@ -198,6 +221,7 @@ SCENARIOS = {
         share=0,
     ),
     "workadventure": Scenario("all bots walk in circles, five moves a second", circle, 5, share=40),
+    "patrol": Scenario("20 bots in each square walk around fields of ten by ten tiles", patrol),
     "life": Scenario(
         "one bot in each square steps when it has heard its neighbours: one lost message stops all",
         step,

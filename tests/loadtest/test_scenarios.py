@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from flatlands.loadtest.swarm.command import main
 from flatlands.loadtest.swarm.scenarios import AROUND, OWN, RING, SCENARIOS, scenario
 
 
@@ -35,6 +36,50 @@ def test_an_explorer_whose_way_is_blocked_tries_other_ways():
     for _ in range(300):
         SCENARIOS["explore"].move(bot)
     assert set(walks) == set(AROUND)
+
+
+HOME = -3, 20
+
+
+def patrols_to(x, y, *, halted=False):
+    """Return where a bot on patrol goes from a place, both in tiles from its home."""
+    goals = []
+    bot = SimpleNamespace(
+        home=HOME,
+        halted=halted,
+        place=lambda: (HOME[0] + x, HOME[1] + y),
+        go=lambda *to: goals.append(tuple(at - home for at, home in zip(to, HOME, strict=True))),
+        random=Random(1),
+    )
+    SCENARIOS["patrol"].move(bot)
+    (goal,) = goals
+    return goal
+
+
+@pytest.mark.parametrize("along", [0, 0.1, 5, 9])
+def test_a_patrol_goes_along_each_side_of_its_field_to_the_corner(along):
+    assert patrols_to(along, 0) == (10, 0)
+    assert patrols_to(10, along) == (10, 10)
+    assert patrols_to(10 - along, 10) == (0, 10)
+    assert patrols_to(0, 10 - along) == (0, 0)
+
+
+def test_a_patrol_turns_at_each_corner():
+    corners = [(0, 0), (10, 0), (10, 10), (0, 10)]
+    for here, there in pairwise([*corners, corners[0]]):
+        for way in AROUND:
+            x, y = (at + 0.02 * by for at, by in zip(here, way, strict=True))
+            assert patrols_to(x, y) == there == patrols_to(x, y, halted=True)
+
+
+def test_a_patrol_whose_way_is_blocked_goes_around():
+    assert patrols_to(5, 0, halted=True) not in [(10, 0), (5, 0)]
+
+
+def test_the_help_lists_each_scenario(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert {"patrol", *SCENARIOS} <= set(capsys.readouterr().out.split())
 
 
 def test_a_file_is_a_scenario_with_a_plan_of_its_own(tmp_path):

@@ -118,14 +118,6 @@ export class Hud {
     });
   }
 
-  /** Put a chip into the strip, and return it: see Chip.
-   * @param {string} sign @param {string} about @param {(() => void) | null} onClick @param {string | null} hue */
-  chip(sign, about, onClick = null, hue = null) {
-    const chip = new Chip(sign, about, onClick, hue);
-    this.readingsPanel.strip.append(chip.root);
-    return chip;
-  }
-
   /** Show a note among the others, at a place from 0 on: the banner has 30, and who is followed 50.
    * @param {number} at @param {HTMLElement} root */
   note(at, root) {

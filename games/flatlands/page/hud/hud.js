@@ -5,7 +5,6 @@
 
 import { AtlasPanel } from './atlas.js';
 import { Chat } from './chat.js';
-import { Chip } from './chip.js';
 import { byTouch, element, icon, show } from './element.js';
 import { Effort, Sample } from './frames.js';
 import { LinkDialog } from './link.js';

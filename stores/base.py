@@ -136,6 +136,9 @@ class Backend(ABC):
     def _swap(self, queue: str, swaps: Sequence[Swap]) -> list[bool]: ...
 
     @abstractmethod
+    def _get(self, queue: str, ids: Sequence[str]) -> list[Item]: ...
+
+    @abstractmethod
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]: ...
 
     @abstractmethod
@@ -252,21 +255,26 @@ class Store(Backend):
         some = _few([_swap(swap) for swap in swaps])
         return self._write(self._swap, _queue(queue), some) if some else []
 
+    def get(self, queue: str, ids: Iterable[str]) -> dict[str, Item]:
+        """Return id -> item for those of the items of a queue that are there, due or not, claimed
+        or not."""
+        found = self._wait(self._get, _queue(queue), _ids(dict.fromkeys(ids)))
+        return {item.id: item for item in found}
+
     def group(self, queue: str, *names: str) -> list[Item]:
         """Return all items of a queue that belong to any of these groups, the soonest due first."""
         return self._wait(self._group, _queue(queue), _ids(dict.fromkeys(names)))
 
     def change(
-        self, queue: str, id: str, make: Callable[[Item | None], Item | None], group: str = ""
+        self, queue: str, id: str, make: Callable[[Item | None], Item | None]
     ) -> Item | None:
         """Replace an item with what `make` returns for it, or for None if it is not there; return
         what is there then. If `make` returns None, nothing changes.
 
-        `group` is the item's group; "" means the group that has the item's id as its name. If
-        somebody else is faster, `make` is called again with what is there now.
+        If somebody else is faster, `make` is called again with what is there now.
         """
         while True:
-            before = next((item for item in self.group(queue, group or id) if item.id == id), None)
+            before = self.get(queue, [id]).get(id)
             after = make(before)
             if after is None:
                 return before
@@ -274,8 +282,8 @@ class Store(Backend):
                 return after
 
     def replace(self, queue: str, item: Item) -> None:
-        """Put an item, which has a group, and replace the one with its id if there is one."""
-        self.change(queue, item.id, lambda _old: item, item.group)
+        """Put an item, and replace the one with its id if there is one."""
+        self.change(queue, item.id, lambda _old: item)
 
     def count(self, queue: str) -> int:
         """Return how many items a queue has: waiting, delayed and claimed."""

@@ -183,16 +183,30 @@ end
 return renewed
 """
 
-_FIND = """
+# What finds items begins with this.
+_FOUND = """
 local found = {}
+local function add(id, what)
+  local delay = math.max(tonumber(redis.call('ZSCORE', KEYS[1], id)) - now, 0)
+  found[#found + 1] = {id, string.format('%.0f', math.min(delay, 2^50)), what[1], what[4]}
+end
+"""
+
+_GET = f"""{_FOUND}
+for _, id in ipairs(ARGV) do
+  local packed = redis.call('HGET', KEYS[2], id)
+  if packed then add(id, cmsgpack.unpack(packed)) end
+end
+return found
+"""
+
+_FIND = f"""{_FOUND}
 for at = 2, #ARGV, 2 do
   local members = redis.call(
     'ZRANGE', KEYS[3], ARGV[at], ARGV[at + 1], 'BYLEX', 'LIMIT', 0, ARGV[1])
   for _, member in ipairs(members) do
-    local group, id = string.match(member, '^(.-)%z(.*)$')
-    local delay = math.max(tonumber(redis.call('ZSCORE', KEYS[1], id)) - now, 0)
-    local what = cmsgpack.unpack(redis.call('HGET', KEYS[2], id))
-    found[#found + 1] = {id, string.format('%.0f', math.min(delay, 2^50)), group, what[4]}
+    local id = string.match(member, '%z(.*)$')
+    add(id, cmsgpack.unpack(redis.call('HGET', KEYS[2], id)))
   end
 end
 return found
@@ -357,6 +371,9 @@ class RedisStore(Store):
             id.decode() for id in self._run(_RENEW, self._of(queue), (lease, self._caller, *pairs))
         ]
 
+    def _get(self, queue: str, ids: Sequence[str]) -> list[Item]:
+        return _read(self._run(_GET, self._of(queue), ids))
+
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]:
         # -1 stands for as many as there are.
         ranges = [end for name in names for end in (f"[{name}\0", f"({name}\1")]
@@ -365,10 +382,7 @@ class RedisStore(Store):
 
     def _find(self, queue: str, most: int, *ranges: str) -> list[Item]:
         """Return up to `most` items of each range of groups and ids: two ends, as ZRANGE has."""
-        found = self._run(_FIND, self._of(queue), (most, *ranges))
-        return [
-            Item(id.decode(), int(delay), group.decode(), body) for id, delay, group, body in found
-        ]
+        return _read(self._run(_FIND, self._of(queue), (most, *ranges)))
 
     def _count(self, queue: str) -> int:
         return int(self._ask(lambda client: client.zcard(self._of(queue)[0])))
@@ -429,6 +443,11 @@ class RedisStore(Store):
         if self._client is not None:
             self._client.close()
             self._client = None
+
+
+def _read(found: Sequence[tuple[bytes, bytes, bytes, bytes]]) -> list[Item]:
+    """Return the items that a script has found."""
+    return [Item(id.decode(), int(delay), group.decode(), body) for id, delay, group, body in found]
 
 
 def _board(world: str, board: str) -> str:

@@ -286,13 +286,20 @@ class SqliteStore(Store):
                 ).rowcount
             ]
 
+    def _get(self, queue: str, ids: Sequence[str]) -> list[Item]:
+        return self._select(queue, "id", ids)
+
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]:
+        return self._select(queue, '"group"', names)
+
+    def _select(self, queue: str, column: str, values: Sequence[str]) -> list[Item]:
+        """Return the items that have one of some values in a column, the soonest due first."""
         with self._reading() as execute:
             rows = execute(
                 f'SELECT id, min(max(due - ?, 0), {NEVER_DUE_MS}), "group", body FROM item'
-                ' WHERE world = ? AND queue = ? AND "group" IN'
-                f" ({', '.join('?' * len(names))}) ORDER BY due, id",
-                (self._now(), self.world, queue, *names),
+                f" WHERE world = ? AND queue = ? AND {column} IN"
+                f" ({', '.join('?' * len(values))}) ORDER BY due, id",
+                (self._now(), self.world, queue, *values),
             )
             return [Item(*row) for row in rows]
 

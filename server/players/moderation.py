@@ -220,7 +220,7 @@ class Moderation:
             lasts = entry.until - self._loop.now() if entry.until else 1000 * END_FOR_S
             body = msgpack.packb((action, subject, entry.at) + (() if entry.until else (0,)))
             item = Item(f"{action} {subject}", max(lasts, 0), ACTIONS_QUEUE, body)
-            store.change(ACTIONS_QUEUE, item.id, partial(_later, item, entry.at), ACTIONS_QUEUE)
+            store.change(ACTIONS_QUEUE, item.id, partial(_later, item, entry.at))
         items = store.group(ACTIONS_QUEUE, ACTIONS_QUEUE)
         over = [
             item

@@ -280,12 +280,12 @@ class Items:
         Return whether this was done. Raises ValueError."""
         if not one.id:
             raise ValueError(f"{one!r} does not lie anywhere, so nobody can take it")
-        queue, group = self._place_of(one)
+        queue = self._place_of(one)[0]
         following, points = self._following(then), list(scores)
 
         def question(store: Store) -> bool:
             items = [*also, *map(self.item, following)]
-            for body in self._bodies(store, one, group):
+            for body in self._bodies(store, one):
                 if store.take(queue, one.id, items, points, only=body) is not None:
                     self.free(store, one, body)
                     return True
@@ -301,18 +301,17 @@ class Items:
             self._replicas.read(self.square(gone[0]))
         return taken
 
-    def _bodies(self, store: Store, one: Thing | Record, group: str) -> Iterator[bytes]:
+    def _bodies(self, store: Store, one: Thing | Record) -> Iterator[bytes]:
         """Yield the bodies that something may have in the store."""
         if isinstance(one, Record):
             yield one.body
             return
         yield self.pack(one)
         # It has fields that it does not show, or was put there by an older version of the game.
-        for item in store.group(self.queue, group):
-            if item.id == one.id:
-                found = self.read_thing(item.id, item.body)
-                if found is not None and found[0].version == one.version:
-                    yield item.body
+        for item in store.get(self.queue, [one.id]).values():
+            found = self.read_thing(item.id, item.body)
+            if found is not None and not found[1] and found[0].version == one.version:
+                yield item.body
 
     def change(self, thing: _Thing, how: Callable[[_Thing], _Thing]) -> _Thing | None:
         """Replace a thing that lies somewhere with what `how` makes of it; return that, or None if
@@ -335,7 +334,7 @@ class Items:
             changed.extend(self.checked([after], left=True))
             return self.item(changed[0])[1]
 
-        self.wait(lambda store: store.change(self.queue, thing.id, make, name_of(square)))
+        self.wait(lambda store: store.change(self.queue, thing.id, make))
         if not changed:
             self._replicas.read(square)
             return None

@@ -49,7 +49,7 @@ class Records(Generic[_R]):
 
     def read(self, id: str) -> _R | None:
         """Return the record of an id, or None if there is none. Raises StoreUnavailable."""
-        return next((one for one in self.all(group_of(id)) if one.id == id), None)
+        return self._read(self._items.wait(lambda store: store.get(self._queue, [id])).get(id))
 
     def all(self, group: str) -> list[_R]:
         """Return the records whose ids begin with a group and a slash, or are the group, in the
@@ -72,7 +72,7 @@ class Records(Generic[_R]):
         def question(store: Store) -> bool:
             # One that is over may still be there.
             if not store.put(self._queue, [self._item(record)]):
-                store.change(self._queue, record.id, unless_there, group_of(record.id))
+                store.change(self._queue, record.id, unless_there)
                 if not added:
                     return False
             if most is not None:
@@ -99,9 +99,7 @@ class Records(Generic[_R]):
                 raise ValueError(f"{after!r} cannot replace the {self.kind.__name__} {id!r}")
             return self._item(after)
 
-        return self._read(
-            self._items.wait(lambda store: store.change(self._queue, id, make, group_of(id)))
-        )
+        return self._read(self._items.wait(lambda store: store.change(self._queue, id, make)))
 
     def forget(self, record: _R, then: Iterable[Record | Thing] = ()) -> bool:
         """Remove a record that was read, if it has not changed since; return whether this was done.

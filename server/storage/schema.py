@@ -100,7 +100,7 @@ def _note(store: Store, queue: str, kind: _Kind, least: int) -> int:
             del versions[0]
         return Item(kind.__name__, NEVER_DUE_MS, _GROUP, body)
 
-    store.change(queue, kind.__name__, noted, _GROUP)
+    store.change(queue, kind.__name__, noted)
     return number
 
 

@@ -176,7 +176,7 @@ def test_when_many_change_an_item_at_once_each_change_counts(opening):
         return lambda old: item("a", NEVER_DUE_MS, "g", mark if old is None else old.body + mark)
 
     results = at_once(
-        opening, lambda one, n: [one.change("q", "a", more(b"%d" % n), "g") for _ in range(9)]
+        opening, lambda one, n: [one.change("q", "a", more(b"%d" % n)) for _ in range(9)]
     )
     [last] = opening().group("q", "g")
     assert sorted(last.body) == sorted(b"012345" * 9)
@@ -187,15 +187,26 @@ def test_when_many_change_an_item_at_once_each_change_counts(opening):
 
 def test_an_item_that_is_not_changed_stays_as_it_is(store):
     store.put("q", [item("b", NEVER_DUE_MS, "g")])
-    assert store.change("q", "a", lambda old: old, "g") is None
-    kept = store.change("q", "b", lambda old: None, "g")
+    assert store.change("q", "a", lambda old: old) is None
+    kept = store.change("q", "b", lambda old: None)
     assert kept.body == b"body" and [each.id for each in store.group("q", "g")] == ["b"]
-    # An item without a group is alone in a group of its own name.
-    alone = item("c", NEVER_DUE_MS, "c")
+    alone = item("c", NEVER_DUE_MS)
     assert store.change("q", "c", lambda old: alone) == alone
     assert store.change("q", "c", lambda old: None).body == alone.body
     with pytest.raises(ZeroDivisionError):
         store.change("q", "c", lambda old: 1 // 0)
+
+
+def test_items_are_read_by_their_ids_whatever_group_they_are_in_and_whoever_has_them(store):
+    some = [item("a", LONG, "1:2", b"x"), item("b"), item("c", NEVER_DUE_MS, "c"), item("d")]
+    store.put("q", some)
+    store.put("elsewhere", [item("e")])
+    store.claim("q", 1, LONG)
+    found = store.get("q", ["c", "a", "b", "a", "e", "nobody"])
+    assert set(found) == {"a", "b", "c"} and store.get("q", []) == store.get("none", ["a"]) == {}
+    assert [found[id][2:] for id in "abc"] == [each[2:] for each in some[:3]]
+    assert all(LONG - 5000 < found[id].delay <= LONG for id in "ab")
+    assert NEVER_DUE_MS - 5000 < found["c"].delay <= NEVER_DUE_MS
 
 
 def test_a_group_is_listed_with_the_soonest_due_first(store):
@@ -298,6 +309,7 @@ BEYOND = [
     lambda store: store.renew("q", [("a", b"x")], 0),
     lambda store: store.renew("q", [("a", "text")], LONG),
     lambda store: store.take("q", "a", only="text"),
+    lambda store: store.get("q", map(str, range(CALL_ITEMS_MOST + 1))),
     lambda store: store.group("q", *map(str, range(CALL_ITEMS_MOST + 1))),
     lambda store: store.done("q", ["a"] * (CALL_ITEMS_MOST + 1)),
     lambda store: store.done("q", ["a"], [("q", item(delay=-1))]),
@@ -432,6 +444,8 @@ class Queues(RuleBasedStateMachine):
                 items = [(one.group, one.id, one.body) for one, _, _ in there.values()]
                 found = [(one.group, one.id, one.body) for one in store.scan(queue, 9)]
                 assert found == sorted(items) and store.count(queue) == len(items)
+                read = store.get(queue, there).values()
+                assert sorted((one.group, one.id, one.body) for one in read) == found
                 for some in (GROUPS[:1], GROUPS[1:]):
                     grouped = {one.id for one in store.group(queue, *some)}
                     assert grouped == {id for group, id, _ in items if group in some}

@@ -26,6 +26,10 @@ NAME_CHARACTERS_MOST = 200
 #: One call has, or returns, at most so many items.
 CALL_ITEMS_MOST = 1000
 
+#: One step has at most so many items, and bodies with so many bytes.
+STEP_ITEMS_MOST = 100
+STEP_BYTES_MOST = 64 * 1024
+
 #: The delay of an item that nobody should claim: some 35,000 years. `take` gets it all the same.
 NEVER_DUE_MS = 2**50
 
@@ -98,6 +102,18 @@ class Swap(NamedTuple):
     scores: Sequence[Score] = ()
 
 
+class Change(NamedTuple):
+    """What a step does with an item of a queue that has the body `before`, or is not there if that
+    is None: it is replaced with the item `after`, or removed if that is None. `stays`: it is left
+    alone, and must only be as it was read."""
+
+    queue: str
+    id: str
+    before: bytes | None
+    after: Item | None = None
+    stays: bool = False
+
+
 class If(NamedTuple):
     """Which items are removed: those that `holder` has claimed and that have the body `body`; None
     stands for any."""
@@ -134,6 +150,9 @@ class Backend(ABC):
 
     @abstractmethod
     def _swap(self, queue: str, swaps: Sequence[Swap]) -> list[bool]: ...
+
+    @abstractmethod
+    def _step(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool: ...
 
     @abstractmethod
     def _get(self, queue: str, ids: Sequence[str]) -> list[Item]: ...
@@ -254,6 +273,14 @@ class Store(Backend):
         were put. The others are left alone."""
         some = _few([_swap(swap) for swap in swaps])
         return self._write(self._swap, _queue(queue), some) if some else []
+
+    def step(self, changes: Iterable[Change], scores: Iterable[Score] = ()) -> bool:
+        """Change items of several queues, and add scores, if all items are still as the caller has
+        read them; return whether they were. If one is not, nothing changes.
+
+        At most STEP_ITEMS_MOST items and STEP_BYTES_MOST bytes of bodies; each item once.
+        """
+        return self._write(self._step, _changes(changes), _few(list(map(_score, scores))))
 
     def get(self, queue: str, ids: Iterable[str]) -> dict[str, Item]:
         """Return id -> item for those of the items of a queue that are there, due or not, claimed
@@ -432,6 +459,28 @@ def _swap(swap: Swap) -> Swap:
     before, item, scores = swap
     scores = _few(list(map(_score, scores)))
     return Swap(None if before is None else _body(before), _item(item), scores)
+
+
+def _changes(changes: Iterable[Change]) -> list[Change]:
+    some = list(changes)
+    if not 0 < len(some) <= STEP_ITEMS_MOST:
+        raise ValueError(f"a step has 1 to {STEP_ITEMS_MOST} items")
+    size = 0
+    for queue, id, before, after, stays in some:
+        _queue(queue)
+        _name(id)
+        size += len(b"" if before is None else _body(before))
+        if after is not None:
+            size += len(_item(after).body)
+            if after.id != id or stays:
+                raise ValueError("an item is replaced with one of the same id, or stays")
+        elif before is None and not stays:
+            raise ValueError("an item that is not there cannot be removed")
+    if size > STEP_BYTES_MOST:
+        raise ValueError(f"the bodies of a step have at most {STEP_BYTES_MOST} bytes")
+    if len({change[:2] for change in some}) < len(some):
+        raise ValueError("a step has each item once")
+    return some
 
 
 def _following(then: Iterable[tuple[str, Item]], scores: Iterable[Score]) -> Then:

@@ -35,6 +35,7 @@ from flatlands.brokers.base import UNVERIFIED, VERIFIED, bare, short_hash
 from flatlands.brokers.redis.wire import REDIS_KIND, REDIS_PORT, REPLICAS
 from flatlands.brokers.stream import endpoints
 from flatlands.stores.base import (
+    Change,
     Claimed,
     If,
     Item,
@@ -164,6 +165,44 @@ while ARGV[at] do
   end
 end
 return done
+"""
+
+# For each item the place of its queue's keys, id, whether it was there, and its body; and what is
+# done: 'stays', 'gone', or 'put' and its delay, group and body. Then the scores, as above.
+_STEP = """
+local count, at = tonumber(ARGV[1]), 2
+for _ = 1, count do
+  local packed = redis.call('HGET', KEYS[tonumber(ARGV[at]) + 1], ARGV[at + 1])
+  local was = packed and cmsgpack.unpack(packed)[4]
+  if ARGV[at + 2] == 'new' and was or ARGV[at + 2] ~= 'new' and was ~= ARGV[at + 3] then
+    return 0
+  end
+  at = at + 8
+end
+at = 2
+for _ = 1, count do
+  local key, id, deed = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 4]
+  local packed = redis.call('HGET', KEYS[key + 1], id)
+  if packed and deed ~= 'stays' then
+    redis.call('ZREM', KEYS[key + 2], cmsgpack.unpack(packed)[1] .. '\\0' .. id)
+  end
+  if deed == 'gone' then
+    redis.call('ZREM', KEYS[key], id)
+    redis.call('HDEL', KEYS[key + 1], id)
+  elseif deed == 'put' then
+    local group = ARGV[at + 6]
+    local what = cmsgpack.pack({group, '', 0, ARGV[at + 7]})
+    redis.call('HSET', KEYS[key + 1], id, what)
+    redis.call('ZADD', KEYS[key], string.format('%.0f', now + tonumber(ARGV[at + 5])), id)
+    redis.call('ZADD', KEYS[key + 2], 0, group .. '\\0' .. id)
+  end
+  at = at + 8
+end
+while ARGV[at] do
+  redis.call('ZINCRBY', KEYS[tonumber(ARGV[at])], ARGV[at + 2], ARGV[at + 1])
+  at = at + 3
+end
+return 1
 """
 
 _RENEW = """
@@ -364,6 +403,23 @@ class RedisStore(Store):
             arguments += (*was, id, delay, group, body, len(scores))
             arguments += _scores(self.world, keys, boards, scores)
         return list(map(bool, self._run(_SWAP, keys, arguments)))
+
+    def _step(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool:
+        keys: list[str] = []
+        places: dict[str, int] = {}
+        arguments: list[Any] = [len(changes)]
+        for queue, id, before, after, stays in changes:
+            if queue not in places:
+                places[queue] = len(keys) + 1
+                keys += self._of(queue)
+            was = ("new", "") if before is None else ("", before)
+            arguments += (places[queue], id, *was)
+            if after is None:
+                arguments += ("stays" if stays else "gone", "", "", "")
+            else:
+                arguments += ("put", after.delay, after.group, after.body)
+        arguments += _scores(self.world, keys, {}, scores)
+        return bool(self._run(_STEP, keys, arguments))
 
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
         pairs = [text for item in items for text in item]

@@ -22,6 +22,7 @@ from pathlib import Path
 from flatlands.brokers.base import short_hash
 from flatlands.stores.base import (
     NEVER_DUE_MS,
+    Change,
     Claimed,
     If,
     Item,
@@ -272,6 +273,25 @@ class SqliteStore(Store):
                 if put[-1]:
                     self._insert(execute, (), scores)
         return put
+
+    def _step(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool:
+        with self._transaction() as execute:
+            for queue, id, before, _, _ in changes:
+                found = execute(
+                    "SELECT body FROM item WHERE world = ? AND queue = ? AND id = ?",
+                    (self.world, queue, id),
+                ).fetchone()
+                if found != (None if before is None else (before,)):
+                    return False
+            gone = [each for each in changes if each.before is not None and not each.stays]
+            for queue, id, *_ in gone:
+                execute(
+                    "DELETE FROM item WHERE world = ? AND queue = ? AND id = ?",
+                    (self.world, queue, id),
+                )
+            put = [(each.queue, each.after) for each in changes if each.after is not None]
+            self._insert(execute, put, scores)
+        return True
 
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
         with self._transaction() as execute:

@@ -18,6 +18,9 @@ from flatlands.stores.base import (
     CALL_ITEMS_MOST,
     NAME_CHARACTERS_MOST,
     NEVER_DUE_MS,
+    STEP_BYTES_MOST,
+    STEP_ITEMS_MOST,
+    Change,
     Claimed,
     Item,
     Rank,
@@ -197,6 +200,39 @@ def test_an_item_that_is_not_changed_stays_as_it_is(store):
         store.change("q", "c", lambda old: 1 // 0)
 
 
+def test_a_step_of_the_largest_size_is_done_as_a_whole_and_then_not_again(store):
+    each = STEP_BYTES_MOST // STEP_ITEMS_MOST
+    changes = [
+        Change(f"q{n % 7}", str(n), None, item(str(n), body=bytes(each)))
+        for n in range(STEP_ITEMS_MOST)
+    ]
+    assert store.step(changes, [Score("board", "Wren", 2)])
+    assert not store.step(changes, [Score("board", "Wren", 2)])
+    assert sum(store.count(f"q{n}") for n in range(7)) == STEP_ITEMS_MOST
+    assert store.top("board", 9) == [("Wren", 2)]
+
+
+def test_of_many_who_step_over_the_same_items_at_once_none_loses_anything(opening):
+    opening().put("purses", [item(name, NEVER_DUE_MS, body=b"50") for name in "ab"])
+
+    def pay(store, n):
+        """Move a coin from one purse to the other, forty times."""
+        giver, taker = ("a", "b") if n % 2 else ("b", "a")
+        paid = 0
+        while paid < 40:
+            there = store.get("purses", "ab")
+            has = {id: int(one.body) for id, one in there.items()}
+            after = {giver: has[giver] - 1, taker: has[taker] + 1}
+            paid += store.step(
+                Change("purses", id, there[id].body, there[id]._replace(body=b"%d" % after[id]))
+                for id in "ab"
+            )
+
+    at_once(opening, pay)
+    purses = opening().get("purses", "ab")
+    assert sorted(int(one.body) for one in purses.values()) == [50, 50]
+
+
 def test_items_are_read_by_their_ids_whatever_group_they_are_in_and_whoever_has_them(store):
     some = [item("a", LONG, "1:2", b"x"), item("b"), item("c", NEVER_DUE_MS, "c"), item("d")]
     store.put("q", some)
@@ -315,6 +351,21 @@ BEYOND = [
     lambda store: store.done("q", ["a"], [("q", item(delay=-1))]),
     lambda store: store.take("q", "a", [("", item())]),
     lambda store: store.take("q", "a", (), [Score("board", "Wren", 2**31)]),
+    lambda store: store.step([]),
+    lambda store: store.step([Change("", "a", b"body")]),
+    lambda store: store.step([Change("q", "a", "text")]),
+    lambda store: store.step([Change("q", "b", None)]),
+    lambda store: store.step([Change("q", "a", b"body", item("b"))]),
+    lambda store: store.step([Change("q", "a", b"body", item(), stays=True)]),
+    lambda store: store.step([Change("q", "a", b"body"), Change("q", "a", b"body")]),
+    lambda store: store.step([Change("q", "a", b"body")], [Score("board", "Wren", 2**31)]),
+    lambda store: store.step(
+        Change("q", str(n), None, item(str(n))) for n in range(STEP_ITEMS_MOST + 1)
+    ),
+    lambda store: store.step(
+        Change("q", str(n), None, item(str(n), body=bytes(BODY_BYTES_MOST)))
+        for n in range(STEP_BYTES_MOST // BODY_BYTES_MOST + 1)
+    ),
     lambda store: store.add(Score("", "Wren", 1)),
     lambda store: store.top("board", 0),
     lambda store: store.top("board", 1, -1),
@@ -346,6 +397,12 @@ THEN = st.lists(st.tuples(QUEUE, ITEM), max_size=2)
 BOARDS = "board", "board/due"
 SCORE = st.builds(Score, st.sampled_from(BOARDS), ID, st.integers(-1, 2))
 SCORES = st.lists(SCORE, max_size=3)
+CHANGES = st.dictionaries(
+    st.tuples(QUEUE, ID),
+    st.tuples(st.none() | BODY, st.sampled_from(["put", "gone", "stays"]), ITEM),
+    min_size=1,
+    max_size=4,
+)
 SWAPS = st.lists(st.builds(Swap, st.none() | BODY, ITEM, SCORES), max_size=4)
 
 
@@ -426,6 +483,31 @@ class Queues(RuleBasedStateMachine):
                 for score in scores:
                     self.add(score)
         assert self.stores[caller].swap(queue, some) == put
+
+    @rule(caller=CALLER, some=CHANGES, right=st.booleans(), scores=SCORES)
+    def steps(self, caller, some, right, scores):
+        changes = []
+        for (queue, id), (before, deed, one) in some.items():
+            there = self.there[queue].get(id)
+            was = None if there is None else there[0].body
+            if right:
+                before = was
+            after = one._replace(id=id) if deed == "put" or before is None else None
+            stays = deed == "stays"
+            changes.append(Change(queue, id, before, None if stays else after, stays))
+        fits = all(
+            before == (self.there[queue][id][0].body if id in self.there[queue] else None)
+            for queue, id, before, *_ in changes
+        )
+        assert self.stores[caller].step(changes, scores) == fits
+        if fits:
+            for queue, id, _, after, stays in changes:
+                if after is not None:
+                    self.there[queue][id] = [after, 0, None]
+                elif not stays:
+                    del self.there[queue][id]
+            for score in scores:
+                self.add(score)
 
     @rule(caller=CALLER, queue=QUEUE, some=st.dictionaries(ID, BODY))
     def renews(self, caller, queue, some):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from flatlands.server.storage.things import Event as Event
     from flatlands.server.storage.things import Record as Record
     from flatlands.server.storage.things import Thing as Thing
+    from flatlands.server.storage.transactions import Transaction as Transaction
 
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
     # A copy may have lost its links: Windows and some archives make small text files of them.
@@ -52,6 +53,7 @@ _PUBLIC = {
     "Records": "flatlands.server.storage.records",
     "Refused": "flatlands.server.messages.protocol",
     "Thing": "flatlands.server.storage.things",
+    "Transaction": "flatlands.server.storage.transactions",
     "select": "flatlands.server.query.tables",
     **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.game.actions"),
     "chunks": "flatlands.server.game.chunks",

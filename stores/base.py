@@ -26,9 +26,9 @@ NAME_CHARACTERS_MOST = 200
 #: One call has, or returns, at most so many items.
 CALL_ITEMS_MOST = 1000
 
-#: One step has at most so many items, and bodies with so many bytes.
-STEP_ITEMS_MOST = 100
-STEP_BYTES_MOST = 64 * 1024
+#: One transaction has at most so many items, and bodies with so many bytes.
+TRANSACTION_ITEMS_MOST = 100
+TRANSACTION_BYTES_MOST = 64 * 1024
 
 #: The delay of an item that nobody should claim: some 35,000 years. `take` gets it all the same.
 NEVER_DUE_MS = 2**50
@@ -103,9 +103,9 @@ class Swap(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a step does with an item of a queue that has the body `before`, or is not there if that
-    is None: it is replaced with the item `after`, or removed if that is None. `stays`: it is left
-    alone, and must only be as it was read."""
+    """What a transaction does with an item of a queue that has the body `before`, or is not there
+    if that is None: it is replaced with the item `after`, or removed if that is None. `stays`: it
+    is left alone, and must only be as it was read."""
 
     queue: str
     id: str
@@ -152,7 +152,7 @@ class Backend(ABC):
     def _swap(self, queue: str, swaps: Sequence[Swap]) -> list[bool]: ...
 
     @abstractmethod
-    def _step(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool: ...
+    def _transact(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool: ...
 
     @abstractmethod
     def _get(self, queue: str, ids: Sequence[str]) -> list[Item]: ...
@@ -274,13 +274,13 @@ class Store(Backend):
         some = _few([_swap(swap) for swap in swaps])
         return self._write(self._swap, _queue(queue), some) if some else []
 
-    def step(self, changes: Iterable[Change], scores: Iterable[Score] = ()) -> bool:
+    def transact(self, changes: Iterable[Change], scores: Iterable[Score] = ()) -> bool:
         """Change items of several queues, and add scores, if all items are still as the caller has
         read them; return whether they were. If one is not, nothing changes.
 
-        At most STEP_ITEMS_MOST items and STEP_BYTES_MOST bytes of bodies; each item once.
+        At most TRANSACTION_ITEMS_MOST items, each once, with TRANSACTION_BYTES_MOST bytes in all.
         """
-        return self._write(self._step, _changes(changes), _few(list(map(_score, scores))))
+        return self._write(self._transact, _changes(changes), _few(list(map(_score, scores))))
 
     def get(self, queue: str, ids: Iterable[str]) -> dict[str, Item]:
         """Return id -> item for those of the items of a queue that are there, due or not, claimed
@@ -463,8 +463,8 @@ def _swap(swap: Swap) -> Swap:
 
 def _changes(changes: Iterable[Change]) -> list[Change]:
     some = list(changes)
-    if not 0 < len(some) <= STEP_ITEMS_MOST:
-        raise ValueError(f"a step has 1 to {STEP_ITEMS_MOST} items")
+    if not 0 < len(some) <= TRANSACTION_ITEMS_MOST:
+        raise ValueError(f"a transaction has 1 to {TRANSACTION_ITEMS_MOST} items")
     size = 0
     for queue, id, before, after, stays in some:
         _queue(queue)
@@ -476,10 +476,10 @@ def _changes(changes: Iterable[Change]) -> list[Change]:
                 raise ValueError("an item is replaced with one of the same id, or stays")
         elif before is None and not stays:
             raise ValueError("an item that is not there cannot be removed")
-    if size > STEP_BYTES_MOST:
-        raise ValueError(f"the bodies of a step have at most {STEP_BYTES_MOST} bytes")
+    if size > TRANSACTION_BYTES_MOST:
+        raise ValueError(f"the bodies of a transaction have at most {TRANSACTION_BYTES_MOST} bytes")
     if len({change[:2] for change in some}) < len(some):
-        raise ValueError("a step has each item once")
+        raise ValueError("a transaction has each item once")
     return some
 
 

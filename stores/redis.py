@@ -169,7 +169,7 @@ return done
 
 # For each item the place of its queue's keys, id, whether it was there, and its body; and what is
 # done: 'stays', 'gone', or 'put' and its delay, group and body. Then the scores, as above.
-_STEP = """
+_TRANSACT = """
 local count, at = tonumber(ARGV[1]), 2
 for _ = 1, count do
   local packed = redis.call('HGET', KEYS[tonumber(ARGV[at]) + 1], ARGV[at + 1])
@@ -404,7 +404,7 @@ class RedisStore(Store):
             arguments += _scores(self.world, keys, boards, scores)
         return list(map(bool, self._run(_SWAP, keys, arguments)))
 
-    def _step(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool:
+    def _transact(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool:
         keys: list[str] = []
         places: dict[str, int] = {}
         arguments: list[Any] = [len(changes)]
@@ -419,7 +419,7 @@ class RedisStore(Store):
             else:
                 arguments += ("put", after.delay, after.group, after.body)
         arguments += _scores(self.world, keys, {}, scores)
-        return bool(self._run(_STEP, keys, arguments))
+        return bool(self._run(_TRANSACT, keys, arguments))
 
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
         pairs = [text for item in items for text in item]

@@ -274,7 +274,7 @@ class SqliteStore(Store):
                     self._insert(execute, (), scores)
         return put
 
-    def _step(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool:
+    def _transact(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool:
         with self._transaction() as execute:
             for queue, id, before, _, _ in changes:
                 found = execute(

@@ -16,6 +16,7 @@ from flatlands.server.game.actions import declared as declared_action
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.chunks import Chunks
 from flatlands.server.game.game_node import GameNode
+from flatlands.server.game.game_store import GameStore
 from flatlands.server.game.me import Guest, Me, packed
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.storage.boards import Place
@@ -152,6 +153,8 @@ class Part(Generic[_M]):
         self.node: GameNode = game.node
         #: Returns node time in ms, the time that pages have too; in the test kit, the test's time.
         self.now: Callable[[], int] = self.node.loop.now
+        #: What it may change in the store without a player.
+        self.store = GameStore(lambda: self.node.play)
         for name, cells in declared(type(self)):
             setattr(self, name, cells.of(self.node, f"{kept_as(type(self))}.{name}"))
         for name, records in recorded(type(self)):

@@ -10,7 +10,7 @@ from collections import namedtuple
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from flatlands.server.messages import peer_batches
 from flatlands.server.messages.peer_batches import Kind
@@ -230,6 +230,13 @@ class Thing(_Fields):
         return following
 
 
+class Key(NamedTuple):
+    """The record of a kind with an id, whether or not there is one."""
+
+    kind: type["Record"]
+    id: str
+
+
 class Record(_Fields):
     """A kind of records: what the store has by an id. Its fields are declared as those of a Thing:
 
@@ -263,6 +270,11 @@ class Record(_Fields):
 
     def __repr__(self) -> str:
         return _shown(self, repr(self.id), **self.values)
+
+    @classmethod
+    def key(cls, id: str) -> Key:
+        """Return what names the record with an id in a step, which reads it, if there is one."""
+        return Key(cls, id)
 
     def again(self, **values: object) -> Self:
         """Return what this record becomes, with other values for some of its fields. Raises

@@ -18,8 +18,8 @@ from flatlands.stores.base import (
     CALL_ITEMS_MOST,
     NAME_CHARACTERS_MOST,
     NEVER_DUE_MS,
-    STEP_BYTES_MOST,
-    STEP_ITEMS_MOST,
+    TRANSACTION_BYTES_MOST,
+    TRANSACTION_ITEMS_MOST,
     Change,
     Claimed,
     Item,
@@ -200,19 +200,19 @@ def test_an_item_that_is_not_changed_stays_as_it_is(store):
         store.change("q", "c", lambda old: 1 // 0)
 
 
-def test_a_step_of_the_largest_size_is_done_as_a_whole_and_then_not_again(store):
-    each = STEP_BYTES_MOST // STEP_ITEMS_MOST
+def test_a_transaction_of_the_largest_size_is_done_as_a_whole_and_then_not_again(store):
+    each = TRANSACTION_BYTES_MOST // TRANSACTION_ITEMS_MOST
     changes = [
         Change(f"q{n % 7}", str(n), None, item(str(n), body=bytes(each)))
-        for n in range(STEP_ITEMS_MOST)
+        for n in range(TRANSACTION_ITEMS_MOST)
     ]
-    assert store.step(changes, [Score("board", "Wren", 2)])
-    assert not store.step(changes, [Score("board", "Wren", 2)])
-    assert sum(store.count(f"q{n}") for n in range(7)) == STEP_ITEMS_MOST
+    assert store.transact(changes, [Score("board", "Wren", 2)])
+    assert not store.transact(changes, [Score("board", "Wren", 2)])
+    assert sum(store.count(f"q{n}") for n in range(7)) == TRANSACTION_ITEMS_MOST
     assert store.top("board", 9) == [("Wren", 2)]
 
 
-def test_of_many_who_step_over_the_same_items_at_once_none_loses_anything(opening):
+def test_of_many_transactions_with_the_same_items_at_once_none_loses_anything(opening):
     opening().put("purses", [item(name, NEVER_DUE_MS, body=b"50") for name in "ab"])
 
     def pay(store, n):
@@ -223,7 +223,7 @@ def test_of_many_who_step_over_the_same_items_at_once_none_loses_anything(openin
             there = store.get("purses", "ab")
             has = {id: int(one.body) for id, one in there.items()}
             after = {giver: has[giver] - 1, taker: has[taker] + 1}
-            paid += store.step(
+            paid += store.transact(
                 Change("purses", id, there[id].body, there[id]._replace(body=b"%d" % after[id]))
                 for id in "ab"
             )
@@ -351,20 +351,20 @@ BEYOND = [
     lambda store: store.done("q", ["a"], [("q", item(delay=-1))]),
     lambda store: store.take("q", "a", [("", item())]),
     lambda store: store.take("q", "a", (), [Score("board", "Wren", 2**31)]),
-    lambda store: store.step([]),
-    lambda store: store.step([Change("", "a", b"body")]),
-    lambda store: store.step([Change("q", "a", "text")]),
-    lambda store: store.step([Change("q", "b", None)]),
-    lambda store: store.step([Change("q", "a", b"body", item("b"))]),
-    lambda store: store.step([Change("q", "a", b"body", item(), stays=True)]),
-    lambda store: store.step([Change("q", "a", b"body"), Change("q", "a", b"body")]),
-    lambda store: store.step([Change("q", "a", b"body")], [Score("board", "Wren", 2**31)]),
-    lambda store: store.step(
-        Change("q", str(n), None, item(str(n))) for n in range(STEP_ITEMS_MOST + 1)
+    lambda store: store.transact([]),
+    lambda store: store.transact([Change("", "a", b"body")]),
+    lambda store: store.transact([Change("q", "a", "text")]),
+    lambda store: store.transact([Change("q", "b", None)]),
+    lambda store: store.transact([Change("q", "a", b"body", item("b"))]),
+    lambda store: store.transact([Change("q", "a", b"body", item(), stays=True)]),
+    lambda store: store.transact([Change("q", "a", b"body"), Change("q", "a", b"body")]),
+    lambda store: store.transact([Change("q", "a", b"body")], [Score("board", "Wren", 2**31)]),
+    lambda store: store.transact(
+        Change("q", str(n), None, item(str(n))) for n in range(TRANSACTION_ITEMS_MOST + 1)
     ),
-    lambda store: store.step(
+    lambda store: store.transact(
         Change("q", str(n), None, item(str(n), body=bytes(BODY_BYTES_MOST)))
-        for n in range(STEP_BYTES_MOST // BODY_BYTES_MOST + 1)
+        for n in range(TRANSACTION_BYTES_MOST // BODY_BYTES_MOST + 1)
     ),
     lambda store: store.add(Score("", "Wren", 1)),
     lambda store: store.top("board", 0),
@@ -485,7 +485,7 @@ class Queues(RuleBasedStateMachine):
         assert self.stores[caller].swap(queue, some) == put
 
     @rule(caller=CALLER, some=CHANGES, right=st.booleans(), scores=SCORES)
-    def steps(self, caller, some, right, scores):
+    def transacts(self, caller, some, right, scores):
         changes = []
         for (queue, id), (before, deed, one) in some.items():
             there = self.there[queue].get(id)
@@ -499,7 +499,7 @@ class Queues(RuleBasedStateMachine):
             before == (self.there[queue][id][0].body if id in self.there[queue] else None)
             for queue, id, before, *_ in changes
         )
-        assert self.stores[caller].step(changes, scores) == fits
+        assert self.stores[caller].transact(changes, scores) == fits
         if fits:
             for queue, id, _, after, stays in changes:
                 if after is not None:

@@ -397,6 +397,7 @@ class World:
 
         if isinstance(store := host.node.store_client.store, SimulatedStore):
             store.on_taken = self._taken.note
+            store.on_scored = self._taken.count
         host.spawn = spawned
         host.node.store_client.wait = waits  # type: ignore[method-assign]
 

@@ -76,11 +76,14 @@ class Taken:
         self.things: set[tuple[str, bytes]] = set()
         self._points: Counter[tuple[str, str]] = Counter()
 
-    def note(self, queue: str, id: str, body: bytes, scores: list[Score]) -> None:
+    def count(self, scores: Iterable[Score]) -> None:
+        """Note points that somebody got."""
+        for board, owner, points in scores:
+            self._points[board, owner] += points
+
+    def note(self, queue: str, id: str, body: bytes) -> None:
         """Note a thing that was taken. Raises AssertionError if it was before."""
         if queue.startswith(THINGS_QUEUE):
-            for board, owner, points in scores:
-                self._points[board, owner] += points
             # What only counts an owner's things is put and taken with each try to leave one.
             assert id.startswith(OF) or (id, body) not in self.things, f"{id} was taken twice"
             self.things.add((id, body))

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from flatlands.stores.base import Item, Score, StoreError
+from flatlands.stores.base import Change, Item, Score, StoreError
 from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.testkit.clock import Clock
 
@@ -22,8 +22,10 @@ class SimulatedStore(SqliteStore):
         self._clock = clock
         self._connection = shared
         self.identity = "harness"
-        #: Called with the queue, id and body of what somebody has taken, and with the scores.
-        self.on_taken: Callable[..., object] = lambda *_: None
+        #: Called with the queue, id and body of what somebody has taken, or changed in a
+        #: transaction; and with scores that were added.
+        self.on_taken: Callable[[str, str, bytes], object] = lambda *_: None
+        self.on_scored: Callable[[Iterable[Score]], object] = lambda _: None
 
     def take(
         self,
@@ -37,8 +39,24 @@ class SimulatedStore(SqliteStore):
         points = list(scores)
         body = super().take(queue, id, then, points, only=only)
         if body is not None:
-            self.on_taken(queue, id, body, points)
+            self.on_taken(queue, id, body)
+            self.on_scored(points)
         return body
+
+    def transact(self, changes: Iterable[Change], scores: Iterable[Score] = ()) -> bool:
+        some, points = list(changes), list(scores)
+        done = super().transact(some, points)
+        if done:
+            for change in some:
+                if change.before is not None and not change.stays:
+                    self.on_taken(change.queue, change.id, change.before)
+            self.on_scored(points)
+        return done
+
+    def add(self, score: Score) -> int:
+        points = super().add(score)
+        self.on_scored([score])
+        return points
 
     def _now(self) -> int:
         return self._clock.time

@@ -99,6 +99,7 @@ def test_the_world_puts_things_down_changes_and_takes_them_and_counts_points(wor
     world.run(1)
     assert sorted(one.x for one in ada.things("Tower")) == [4.5, 9.5]
     assert world.game(1).purses.read("pot").gold == 3
+    world.check()  # all points are those that were counted
 
 
 def test_one_node_at_a_time_puts_down_what_the_world_does_by_itself(world):

@@ -107,7 +107,7 @@ class World:
     game: type[Any] = bare.Game
     painted: type[Any] = Painted
     #: The things that lie in worlds with things.
-    kind = ThingSetup(bare.Apple, lambda game: game, bare.BOARD)
+    kind = ThingSetup(bare.Apple, lambda game: game, bare.BOARD, purses=True)
     #: How many computer players there are in a world with a herd: the bare game has none.
     herd = 0
 
@@ -412,6 +412,10 @@ class World:
         if self.things is not None:
             self.things.reach(self.host(a), b, c)
 
+    def trade(self, a: int, b: int, c: int) -> None:
+        if self.things is not None:
+            self.things.trade(self.host(a), b, c)
+
     def store_away(self, a: int, _b: int, _c: int) -> None:
         if self.things is not None:
             self.things.away.add(self.host(a))
@@ -533,8 +537,12 @@ _WORKERS = {World.divide: 6, World.look_after: 3, World.lose_way: 1}
 #: What is done with things, and how frequent each step is.
 _THINGS = {World.reach: 20, World.store_away: 1, World.store_back: 2}
 
+#: What several things and records do at once. It is drawn apart, so that the rest of a world is as
+#: it would be without it.
+TRADES_IN = 0.4
+
 WHAT: dict[str, Callable[..., None]] = {
-    step.__name__: step for step in (*_SHARES, *_WORKERS, *_THINGS, World.quiet)
+    step.__name__: step for step in (*_SHARES, *_WORKERS, *_THINGS, World.trade, World.quiet)
 }
 
 
@@ -580,4 +588,9 @@ def plan(seed: int) -> Plan:
         for kind in chance.choices(list(_THINGS), list(_THINGS.values()), k=4):
             some = (chance.randrange(10_000) for _ in range(3))
             steps.insert(at, Step(chance.choice((0, 10, 500)), kind.__name__, *some))
+    apart = random.Random(f"{seed} trades")
+    for at in range(len(steps) - 1, 0, -1):
+        if apart.random() < TRADES_IN:
+            some = (apart.randrange(10_000) for _ in range(3))
+            steps.insert(at, Step(apart.choice((0, 10, 500)), World.trade.__name__, *some))
     return drawn._replace(things=True, cells=False, steps=tuple(steps))

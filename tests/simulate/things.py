@@ -7,13 +7,14 @@ shows those that lie there.
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import gevent
 import msgpack
 
-from flatlands import Me, StoreUnavailable, Thing
+from flatlands import Me, Refused, StoreUnavailable, Thing
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.boards import owner_of
 from flatlands.server.storage.client import FAILS_FOR_MS
@@ -52,12 +53,14 @@ class ThingSetup(NamedTuple):
 
     `part` returns the part of a game that has the hook on_touch. A player who takes a thing is told
     `found`, with its id and its version. The action `scores` is answered with `board`, whose last
-    field has a row for each of the best, with the points as its second item.
+    field has a row for each of the best, with the points as its second item. `purses` says whether
+    the game has purses, and `stock` and `give` as the bare game.
     """
 
     thing: type[Thing]
     part: Callable[[Any], Any]
     board: str
+    purses: bool = False
 
 
 class Wren(Me):
@@ -93,6 +96,9 @@ class Things:
         self._begins = f"{kind.thing.__name__}:"
         self._queue = harness.node.play.items.queue
         self._board = harness.node.play.boards.score(kind.board, "", 0).board
+        #: The queue of the purses, if the game has some.
+        records = harness.node.play.items.records
+        self._purses = next(iter(records.values())) if kind.purses else None
         harness.waits = True
         #: All things of the kind that ever existed.
         self._seen: set[str] = set()
@@ -101,6 +107,8 @@ class Things:
         #: How often each thing was given, and what became of all requests.
         self._taken: Counter[tuple[str, int]] = Counter()
         self._answers: Counter[str] = Counter()
+        #: How many things nodes have taken for purses, as far as they know.
+        self._stocked = 0
 
     def serve(self, host: Host) -> None:
         """From now on delay each of a node's requests to the store, and then its answer."""
@@ -164,6 +172,38 @@ class Things:
         self._answers["asked"] += 1
         gevent.spawn(touch)
 
+    def trade(self, host: Host, b: int, c: int) -> None:
+        """Let a node take a thing that it knows for a purse, or let a purse give one to another."""
+        node = host.node
+        if host.frozen or not self._kind.purses:
+            return
+        lie = sorted(
+            (one for square in node.replicas.squares for one in node.game.things_in(square)),
+            key=lambda one: one.id,
+        )
+
+        if b % 3 == 0 or not lie:
+            gevent.spawn(self._give, node.game, f"{c % 3}", f"{(c + 1) % 3}")
+        else:
+            self._answers["asked"] += 1
+            gevent.spawn(self._stock, node.game, lie[b % len(lie)], f"{c % 3}")
+
+    def _give(self, game: Any, giver: str, taker: str) -> None:
+        with suppress(StoreUnavailable, Refused):
+            game.give(giver, taker)
+
+    def _stock(self, game: Any, thing: Thing, purse: str) -> None:
+        answer = "unknown"
+        try:
+            answer = "taken" if game.stock(thing, purse) else "missed"
+        except StoreUnavailable:
+            pass
+        except Refused:
+            answer = "missed"
+        self._answers[answer] += 1
+        self._taken[thing.id, thing.version] += answer == "taken"
+        self._stocked += answer == "taken"
+
     def check(self) -> None:
         """Raise Broken unless each thing was given once, and is somewhere or counted."""
         given = self._taken.copy()
@@ -183,6 +223,11 @@ class Things:
         unknown = self._answers["asked"] - self._answers["missed"] - self._taken.total()
         if not self._taken.total() <= points <= self._taken.total() + unknown:
             raise Broken(f"{points} points, where {self._taken.total()} things were given")
+        if self._purses is not None:
+            stock = [msgpack.unpackb(item.body) for item in self._store.each(self._purses)]
+            has = sum(purse["apples"] for purse in stock)
+            if not self._stocked <= has <= self._stocked + unknown:
+                raise Broken(f"{has} in all purses, where {self._stocked} were put in")
 
     def wrong(self) -> set[tuple[Any, ...]]:
         """Return what screens show though it does not lie there, and what they lack. Some of it

@@ -14,6 +14,7 @@ from typing import Any, Final
 import gevent
 
 from flatlands.brokers.guard import LogLimit
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.client import UNAVAILABLE, StoreUnavailable
@@ -42,10 +43,11 @@ class Hook:
     Calling a Hook returns what the method returns, or None if it fails."""
 
     def __init__(
-        self, loop: Loop, name: str, call: Callable[..., object], *, waits: bool = False
+        self, node: GameNode, name: str, call: Callable[..., object], *, waits: bool = False
     ) -> None:
         self.name = name
-        self._loop = loop
+        self._loop = node.loop
+        self._residents = node.residents
         self._call = call
         self._waits = waits
         self._warnings = LogLimit()
@@ -76,7 +78,8 @@ class Hook:
             self._failed(arguments, error, begun)
             return None
         ms = (self._loop.seconds() - begun) * 1000
-        if ms > SLOW_MS and not self._waits:
+        # What is done while nobody plays, such as the first planting, keeps nobody waiting.
+        if ms > SLOW_MS and not self._waits and self._residents.watched:
             self._loop.stats["hooks_slow"] += 1
             if self._warnings.allows(begun):
                 log.warning(

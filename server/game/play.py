@@ -36,7 +36,6 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
 from flatlands.server.players.walls import Walls
-from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage import schema
 from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.items import THINGS_A_STEP, Items
@@ -81,7 +80,7 @@ class Play:
         self._action_hooks: dict[str, Hook] = {}
         #: The number of a kind of things -> the hook that is called when one is touched.
         self._touch = {
-            number: _hook(node.loop, part, "on_touch", waits=True)
+            number: _hook(node, part, "on_touch", waits=True)
             for number, part in self._declared.part_of_thing.items()
             if type(part).on_touch is not Part.on_touch
         }
@@ -111,7 +110,7 @@ class Play:
         )
         plant = self._plant if self._plants else None
         self.upkeep = Upkeep(self.items, node.grid, node.replicas, node.loop, plant)
-        self._check = Hook(node.loop, "plant", self.items.checked)
+        self._check = Hook(node, "plant", self.items.checked)
         self.layers: list[CellLayer] = [
             getattr(part, name).layer for part in self._parts for name, _ in declared(type(part))
         ]
@@ -159,27 +158,27 @@ class Play:
 
     def _add_hooks(self, part: AnyPart) -> None:
         """Add the hooks of a part for actions and plants, and start those that have `every`."""
-        loop = self._node.loop
+        node = self._node
         for name in part.actions:
-            self._action_hooks[name] = _hook(loop, part, name, waits=True)
+            self._action_hooks[name] = _hook(node, part, name, waits=True)
         if type(part).plant is not Part.plant:
-            self._plants.append(_hook(loop, part, "plant", partial(_planted, part)))
+            self._plants.append(_hook(node, part, "plant", partial(_planted, part)))
         for name, method in methods(type(part)):
             if seconds := getattr(method, "every_seconds", 0):
-                call: Callable[..., object] = _hook(loop, part, name, waits=method.waits)
+                call: Callable[..., object] = _hook(node, part, name, waits=method.waits)
                 self._needs_leader |= method.once
                 if method.once:
                     call = partial(call_if_leader, self._leader_lease, call)
                 if method.waits:
-                    call = one_at_a_time(self._node.spawn, call)
+                    call = one_at_a_time(node.spawn, call)
                 if method.each:
-                    call = partial(call_with_each, self._node, call)
-                loop.every(round(seconds * 1000), call, can_wait=True)
+                    call = partial(call_with_each, node, call)
+                node.loop.every(round(seconds * 1000), call, can_wait=True)
 
     def _hooks(self, name: str, *, waits: bool) -> list[Hook]:
         """Return the hooks with this name, of those parts that have it."""
         return [
-            _hook(self._node.loop, part, name, waits=waits)
+            _hook(self._node, part, name, waits=waits)
             for part in self._parts
             if getattr(type(part), name) is not getattr(Part, name)
         ]
@@ -302,7 +301,7 @@ class Play:
 
 
 def _hook(
-    loop: Loop,
+    node: GameNode,
     part: AnyPart,
     name: str,
     call: Callable[..., object] | None = None,
@@ -311,7 +310,7 @@ def _hook(
 ) -> Hook:
     """Return the hook of a part with a name: its method, or `call`."""
     call = getattr(part, name) if call is None else call
-    return Hook(loop, name, call, waits=waits)
+    return Hook(node, name, call, waits=waits)
 
 
 def _declare_player_fields(node: GameNode, fields: Sequence[Field]) -> None:
@@ -330,7 +329,7 @@ def _begin(game: AnyGame) -> Hook | None:
     """Return the hook that says where a newcomer begins; None if the game has none."""
     if type(game).begin is Game.begin:
         return None
-    return _hook(game.node.loop, game, "begin", partial(_beginning, game))
+    return _hook(game.node, game, "begin", partial(_beginning, game))
 
 
 def _beginning(game: AnyGame) -> tuple[int, int] | None:

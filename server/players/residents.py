@@ -267,6 +267,11 @@ class Residents:
         """Publish that a player, which is not at this node any more, is gone from its square."""
         self._outbox.publish_gone(resident, resident.square)
 
+    @property
+    def watched(self) -> bool:
+        """Whether any resident has a screen."""
+        return any(resident.screen is not None for resident in self.by_id.values())
+
     def each_screen(self, send: Callable[[Screen], None], around: Sequence[int] = ()) -> None:
         """Tell all clients something, or those within `around`: column, row, tiles along either
         axis. Some of them are told now, and the others a moment later."""

@@ -262,16 +262,16 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
 
 def test_a_hook_that_ran_out_of_time_leaves_the_queue_to_those_that_wait(shop):
     harness, client = shop
-    loop, queues, called = harness.loop, HookQueues(harness.loop, lambda call, *a: call(*a)), []
+    queues, called = HookQueues(harness.loop, lambda call, *a: call(*a)), []
 
     def late(*_):
         raise gevent.Timeout(1)
 
     ada = Me(harness.node, harness.node.residents.by_id[client.id])
     for call in (late, called.append):
-        queues.put(1, Hook(loop, "on_join", call, waits=True), ada)
+        queues.put(1, Hook(harness.node, "on_join", call, waits=True), ada)
     assert called == [ada] and client.model.errors == ["failed"]
-    assert not queues._queues and loop.stats["hooks_failed"] == 1
+    assert not queues._queues and harness.loop.stats["hooks_failed"] == 1
 
 
 def test_a_player_that_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(shop):

@@ -231,7 +231,7 @@ def test_a_store_that_is_away_is_reported_and_records_of_newer_servers_are_left_
         game.best.change("course", lambda run: Run("course"))
     assert other.game(0).best.read("course").ms == 5
     # A hook that fails by that is in the log, and one that fails by the store is not once more.
-    hook = Hook(game.node.loop, "on_join", lambda: game.best.read("course"), waits=True)
+    hook = Hook(game.node, "on_join", lambda: game.best.read("course"), waits=True)
     hook()
     assert "on_join of the game failed" in caplog.text and "a newer version" in caplog.text
     game.node.store_client.store = Broken()

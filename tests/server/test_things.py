@@ -132,6 +132,19 @@ def test_things_that_a_game_plants_lie_there_once_for_all_nodes(orchard):
     assert len(planted) == len(set(planted)) >= 1
 
 
+def test_planting_keeps_nobody_waiting_while_nobody_plays(orchard, caplog):
+    harness = orchard()
+    planted, stats = harness.game_of(harness.hosts[0]).planted, harness.loop.stats
+    harness.loop.cost = 0.006
+    harness.node.residents.join("a walker", middle((0, 3)), id=1)
+    harness.run(GROW_EVERY_MS * 3)
+    assert planted and not stats["hooks_slow"] and "plant of the game" not in caplog.text
+    first = len(planted)
+    at(harness, "a", (0, 1000))
+    assert len(planted) > first and stats["hooks_slow"] >= len(planted) - first
+    assert "plant of the game took 6 ms, during which all players waited" in caplog.text
+
+
 def test_a_player_that_comes_near_touches_a_thing_at_that_moment_and_takes_it(orchard):
     harness = orchard()
     client, far = keyed(harness, "a", (0, 0)), at(harness, "far", (0, 2))

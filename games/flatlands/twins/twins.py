@@ -113,7 +113,7 @@ class Twins(Part):
         self._told: dict[int, int] = {}
         #: True while a look is due or under way: only one at a time, since it waits for the store.
         self._looking = False
-        look, spawn = Hook(self.node.loop, "look", self._look, waits=True), self.node.spawn
+        look, spawn = Hook(self.node, "look", self._look, waits=True), self.node.spawn
         self._turns = self.node.loop.timer(lambda: spawn(look))
 
     def plant(self, cell: Tile) -> list[Twin]:

@@ -110,6 +110,10 @@ class Broker(ABC):
     #: The largest payload that `publish` accepts, in bytes.
     payload_limit = PAYLOAD_LIMIT
 
+    @classmethod  # noqa: B027
+    def check(cls, url: str, tls: str | None = None) -> None:
+        """Raise ValueError, as the constructor does, if this is no URL of such a broker."""
+
     def __init__(self, url: str) -> None:
         self.url = url
         self.counters = Counters()

@@ -9,7 +9,7 @@ from importlib import import_module
 from urllib.parse import urlsplit
 
 from flatlands.brokers.base import VERIFIED, Broker, bare
-from flatlands.brokers.ring import Ring
+from flatlands.brokers.ring import Ring, named
 from flatlands.brokers.sealed import Sealed
 
 #: URL scheme -> module and class. A module is imported when its scheme is used, so only users of a
@@ -67,7 +67,24 @@ def _usual(url: str) -> str:
     return ALIASES.get(scheme, scheme) + separator + rest
 
 
+def check_broker(url: str, tls: str = VERIFIED) -> None:
+    """Raise ValueError, as `open_broker` does, if a URL names no broker and no ring. Nothing is
+    opened."""
+    members = members_of(url)
+    if len(members) > 1:
+        named(url, members)
+    for member in members:
+        backend, options = _backend(member, tls)
+        backend.check(member, **options)
+
+
 def _open(url: str, tls: str) -> Broker:
+    backend, options = _backend(url, tls)
+    return backend(url, **options)
+
+
+def _backend(url: str, tls: str) -> tuple[type[Broker], dict[str, str]]:
+    """Return the class of the broker at a URL, and what its constructor gets besides the URL."""
     scheme = urlsplit(url).scheme
     if scheme not in BROKER_BACKENDS:
         known = ", ".join(f"{name}://" for name in sorted([*BROKER_BACKENDS, *ALIASES]))
@@ -75,7 +92,6 @@ def _open(url: str, tls: str) -> Broker:
             f"no broker is called {bare(url)!r}: a broker's URL begins with one of {known}"
         )
     module, name = BROKER_BACKENDS[scheme].split(":")
-    options = {"tls": tls} if scheme in OVER_TLS else {}
-    broker = getattr(import_module(module), name)(url, **options)
-    assert isinstance(broker, Broker)
-    return broker
+    backend = getattr(import_module(module), name)
+    assert issubclass(backend, Broker)
+    return backend, {"tls": tls} if scheme in OVER_TLS else {}

@@ -12,7 +12,7 @@ every channel.
 
 import hashlib
 from bisect import bisect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 
 from gevent.queue import Empty, Full, Queue
@@ -56,24 +56,31 @@ class Circle:
         return self._names[bisect(self._points, point(channel)) % len(self._names)]
 
 
+def named(url: str, members: Sequence[str]) -> dict[str, str]:
+    """Return the members of a ring by their names, which are their URLs without passwords. Raises
+    ValueError, with a sentence for the user, if they make no ring."""
+    found = {bare(member): member for member in members}
+    if len(found) < len(members):
+        raise ValueError(f"a ring must name each of its members once: {bare(url)}")
+    if len({name.partition("://")[0] for name in found}) > 1:
+        raise ValueError(f"all members of a ring must be of one kind: {bare(url)}")
+    return found
+
+
 class Ring(Broker):
     """A ring of brokers. A member that fails affects its own channels only."""
 
     def __init__(self, url: str, urls: list[str], open_member: Callable[[str], Broker]) -> None:
         super().__init__(url)
-        named = {bare(member): member for member in urls}
-        if len(named) < len(urls):
-            raise ValueError(f"a ring must name each of its members once: {bare(url)}")
-        if len({name.partition("://")[0] for name in named}) > 1:
-            raise ValueError(f"all members of a ring must be of one kind: {bare(url)}")
-        circle = Circle(named)
-        self._names = sorted(named)
+        members = named(url, urls)
+        circle = Circle(members)
+        self._names = sorted(members)
         self.identity = short_hash(",".join(self._names))
         self._members: dict[str, Broker] = {}
         self._closed = False
         try:
             for name in self._names:
-                self._members[name] = open_member(named[name])
+                self._members[name] = open_member(members[name])
         except BaseException:
             self._close_members()
             raise

@@ -408,10 +408,17 @@ class StreamBroker(LinkedBroker):
     #: The class of its link.
     link: type[StreamLink]
 
+    @classmethod
+    def check(cls, url: str, tls: str | None = None) -> None:
+        cls._endpoint(url, tls)
+
+    @classmethod
+    def _endpoint(cls, url: str, tls: str | None) -> Endpoint:
+        """Return the server that a URL names, or raise ValueError as `endpoints` does."""
+        return one_endpoint(url, cls.kind, cls.port if tls is None else cls.tls_port, tls)
+
     def __init__(self, url: str, tls: str | None = None) -> None:
         """Open the link; wait until the server has answered, for CONNECT_WITHIN at most."""
         super().__init__(url)
-        port = self.port if tls is None else self.tls_port
-        endpoint = one_endpoint(url, self.kind, port, tls)
-        link = self.link(endpoint, self.counters, self._inbox)
+        link = self.link(self._endpoint(url, tls), self.counters, self._inbox)
         self._start(link, CONNECT_WITHIN)

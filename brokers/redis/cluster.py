@@ -77,6 +77,10 @@ class RedisClusterBroker(LinkedBroker):
     It never waits for a master: a dead master affects its own channels only.
     """
 
+    @classmethod
+    def check(cls, url: str, tls: str | None = None) -> None:
+        endpoints(url, REDIS_KIND, REDIS_PORT, tls)
+
     def __init__(self, url: str, tls: str | None = None) -> None:
         """Open the links; wait until the cluster has answered, for CONNECT_WITHIN at most."""
         super().__init__(url)

@@ -134,6 +134,10 @@ class ZeroMQLink(Link):
 class ZeroMQBroker(LinkedBroker):
     """The broker of zeromq://; see the module."""
 
+    @classmethod
+    def check(cls, url: str, tls: str | None = None) -> None:
+        addresses_of(url)
+
     def __init__(self, url: str) -> None:
         """Open the link; wait until the forwarder has answered, for OPEN_S at most."""
         super().__init__(url)

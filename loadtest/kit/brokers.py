@@ -1,26 +1,35 @@
 """Starts brokers for a measurement: real programs on free ports of loopback.
 
-Each broker is one entry in STARTERS. Nothing here uses a broker, except to ask how it is.
+Each broker is one entry in STARTERS. Nothing here uses a broker, except to ask how it is. What a
+URL may be is asked of the brokers' own readers of URLs.
 """
 
 import math
 import os
-import re
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import SystemRandom
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis import Redis
 
+from flatlands.brokers.registry import check_broker, members_of
+from flatlands.brokers.ring import named
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import START_SECONDS, Program, Trouble, find
+
+#: Programs, and their Debian packages.
+MOSQUITTO = "mosquitto", "mosquitto"
+NATS = "nats-server", "nats-server"
+REDIS = "redis-server", "redis-server"
+REDIS_CLI = "redis-cli", "redis-tools"
 
 #: A broker's URL, and the programs that were started for it.
 Started = tuple[str, list[Program]]
@@ -59,20 +68,44 @@ def start(stack: ExitStack, url: str) -> Started:
     """
     urls: list[str] = []
     programs: list[Program] = []
-    for one in re.split(r",(?=[a-z+]+://)", url):
-        scheme, separator, rest = one.strip().partition("://")
-        made = one.strip()
+    for member in members_of(url):
         started: list[Program] = []
-        if separator and not rest and scheme in STARTERS:
-            made, started = STARTERS[scheme](stack)
-        elif separator and not rest and scheme not in ("memory", "null"):
-            names = ", ".join(f"{name}://" for name in STARTERS)
-            raise Trouble(
-                f"{one} names no broker: give it a host, or one of {names} to have it started"
-            )
-        urls.append(made)
+        starter = _starter(member)
+        if starter is not None:
+            member, started = starter.start(stack)
+        urls.append(member)
         programs += started
     return ",".join(urls), programs
+
+
+def _starter(member: str) -> "Starter | None":
+    """Return what starts the broker that a URL names; None if that is not started."""
+    scheme, _, rest = member.partition("://")
+    return None if rest else STARTERS.get(scheme)
+
+
+def broker(text: str) -> str:
+    """Return the URL of a broker or a ring: of one that runs, or one without a host, which is
+    started. It is a type of option, and "" leaves the broker to the server."""
+    members = members_of(text) if text else []
+    running = [member for member in members if _starter(member) is None]
+    started = sorted(set(members).difference(running))
+    tls = certificates().get("BROKER_TLS", "verified")
+    try:
+        for member in running:
+            check_broker(member, tls)
+        named(text, running + started)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+    return text
+
+
+def find_programs(urls: Iterable[str]) -> None:
+    """Raise Trouble if a program is missing that some URLs without a host would start."""
+    for member in {member for url in urls for member in members_of(url)}:
+        starter = _starter(member)
+        for program, package in starter.programs if starter is not None else ():
+            find(program, package)
 
 
 def free_ports(number: int) -> list[int]:
@@ -91,7 +124,7 @@ def redis(stack: ExitStack, *options: str, port: int | None = None) -> Started:
     """Start a redis-server with its default configuration, but without persistence."""
     port = port or free_ports(1)[0]
     command = [
-        *(find("redis-server", "redis-server"), "--bind", "127.0.0.1", "--port", str(port)),
+        *(find(*REDIS), "--bind", "127.0.0.1", "--port", str(port)),
         *("--dir", _folder(stack), "--save", "", "--appendonly", "no", "--logfile", ""),
         *options,
     ]
@@ -102,7 +135,7 @@ def redis(stack: ExitStack, *options: str, port: int | None = None) -> Started:
 
 def redis_cluster(stack: ExitStack) -> Started:
     """Start a Redis Cluster of three masters that share the slots."""
-    client = find("redis-cli", "redis-tools")
+    client = find(*REDIS_CLI)
     ports, programs = [], []
     for bus in free_ports(3):
         enabled = ("--cluster-enabled", "yes", "--cluster-port", str(bus))
@@ -149,7 +182,7 @@ def _forwarder(stack: ExitStack, *where: str) -> Program:
 def nats(stack: ExitStack) -> Started:
     """Start a nats-server."""
     [port] = free_ports(1)
-    command = [find("nats-server", "nats-server"), "--addr", "127.0.0.1", "--port", str(port)]
+    command = [find(*NATS), "--addr", "127.0.0.1", "--port", str(port)]
     program = stack.enter_context(Program([*command, "--log", "/dev/stdout"], "nats-server"))
     program.ready("Server is ready")
     return f"nats://127.0.0.1:{port}", [program]
@@ -163,7 +196,7 @@ def mosquitto(stack: ExitStack) -> Started:
         "max_queued_messages 1000000\nset_tcp_nodelay true\nlog_type warning\n"
         f"listener {port} 127.0.0.1\nallow_anonymous true\n"
     )
-    command = [find("mosquitto", "mosquitto"), "-c", str(configuration)]
+    command = [find(*MOSQUITTO), "-c", str(configuration)]
     program = stack.enter_context(Program(command, "mosquitto"))
     # It buffers its log lines, so a line that says it is ready would come late.
     until = time.monotonic() + START_SECONDS
@@ -183,12 +216,19 @@ def _folder(stack: ExitStack) -> str:
     return stack.enter_context(tempfile.TemporaryDirectory(prefix="flatlands-broker-"))
 
 
-#: Scheme -> the function that starts a broker for a URL without a host.
-STARTERS: dict[str, Callable[[ExitStack], Started]] = {
-    "mqtt": mosquitto,
-    "nats": nats,
-    "redis": redis,
-    "rediscluster": redis_cluster,
-    "zeromq": forwarder,
-    "zeromq+ipc": local_forwarder,
+class Starter(NamedTuple):
+    """Starts a broker; `programs` are those that it needs, with their Debian packages."""
+
+    start: Callable[[ExitStack], Started]
+    programs: tuple[tuple[str, str], ...] = ()
+
+
+#: Scheme -> what starts a broker for a URL without a host.
+STARTERS = {
+    "mqtt": Starter(mosquitto, (MOSQUITTO,)),
+    "nats": Starter(nats, (NATS,)),
+    "redis": Starter(redis, (REDIS,)),
+    "rediscluster": Starter(redis_cluster, (REDIS, REDIS_CLI)),
+    "zeromq": Starter(forwarder),
+    "zeromq+ipc": Starter(local_forwarder),
 }

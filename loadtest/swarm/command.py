@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 
 from flatlands.bot import bots_of
 from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.brokers import broker, find_programs
 from flatlands.loadtest.kit.machine import pinned
 from flatlands.loadtest.kit.options import Parser, amount, endpoint, file, whole
 from flatlands.loadtest.kit.page import write_json
@@ -54,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     display = terminal_output.Display()
     with signals.remembered(), ExitStack() as stack:
         try:
+            find_programs(options.broker for options in plans)
             target = there(given.url, given.insecure, given.admin_token) if given.url else None
             remotes: list[RemoteGenerator] = []
             if given.lead:
@@ -138,6 +140,9 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         raise ValueError("--url names a running server: --pin is for one that is started")
     if given.insecure and not given.url:
         raise ValueError("--insecure is for a --url that begins with wss://")
+    brokers = given.compare or [given.broker]
+    if given.workers > 1 and any(url.startswith("memory:") for url in brokers):
+        raise ValueError("the broker memory:// is for one worker: leave out --workers")
     if given.lead:
         _check_lead(given)
     if given.admin_token and not given.url:
@@ -155,8 +160,8 @@ def _plans(given: argparse.Namespace) -> list[Options]:
             "have here: raise it (ulimit -n), or use more --processes"
         )
     return [
-        replace(options, bots=count, broker=broker)
-        for broker in given.compare or [given.broker]
+        replace(options, bots=count, broker=url)
+        for url in brokers
         for count in counts
         for _ in range(given.repeat)
     ]
@@ -199,7 +204,7 @@ def _parser() -> argparse.ArgumentParser:
         help="admin token of the --url server, to read its CPU time, memory and losses (default: "
         "do without them)",
     )
-    add("--broker", default="", metavar="URL", help="broker of the started server")
+    add("--broker", type=broker, default="", metavar="URL", help="broker of the started server")
     add("--workers", type=whole(1, 64), default=1, help="number of its workers (1)")
     add("--game", default="", metavar="GAME", help="game of the started server (flatlands)")
     add(
@@ -233,6 +238,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--compare",
         nargs="+",
+        type=broker,
         metavar="URL",
         help="make a run with each of these brokers in turn, to see what each adds to the game, "
         "which uses little of their capacity; loadtest/two_queues.py measures that",
@@ -296,8 +302,8 @@ def _parser() -> argparse.ArgumentParser:
         type=amount(1, 500),
         default=LATE,
         metavar="MS",
-        help="a run is not valid if one move in a hundred was sent more than MS milliseconds late "
-        f"({LATE:g})",
+        help="a run is not valid if one move in a hundred was sent more than MS milliseconds late, "
+        f"1 to 500 ({LATE:g})",
     )
     parser.add_fail_if(
         terminal_output.VALUES, "a run, or of the median of several ('server >= 80%%' too)"

@@ -4,7 +4,8 @@ import gevent
 import pytest
 
 from flatlands.brokers import stream
-from flatlands.brokers.registry import open_broker
+from flatlands.brokers.link import LinkedBroker
+from flatlands.brokers.registry import BROKER_BACKENDS, check_broker, open_broker
 from flatlands.brokers.zeromq.wire import addresses_of
 from tests.brokers.servers import PATIENCE, free_port
 
@@ -58,9 +59,10 @@ REFUSED = [
 
 @pytest.mark.parametrize("url, why", REFUSED)
 def test_a_url_that_makes_no_sense_is_refused_without_telling_the_password(url, why):
-    with pytest.raises(ValueError, match=why) as refusal:
-        open_broker(url)
-    assert "cret" not in str(refusal.value)
+    for read in (open_broker, check_broker):
+        with pytest.raises(ValueError, match=why) as refusal:
+            read(url)
+        assert "cret" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("scheme", ["rediss", "valkeys", "tls", "mqtts"])
@@ -69,6 +71,20 @@ def test_a_file_without_certificates_is_refused_in_words(tmp_path, scheme):
     for path in (tmp_path / "empty", "/nowhere"):
         with pytest.raises(ValueError, match="nor a file with trusted certificates"):
             open_broker(f"{scheme}://a?ssl_ca_certs={path}")
+        with pytest.raises(ValueError, match="nor a file with trusted certificates"):
+            check_broker(f"{scheme}://a", str(path))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(f"{scheme}://a:1" for scheme in BROKER_BACKENDS if scheme != "zeromq+ipc"),
+        *("valkeys://a", "zeromq+ipc:///a", "rediscluster://:p@a,b:2", "redis://a,redis://b"),
+    ],
+)
+def test_a_url_is_checked_without_asking_a_server(url, monkeypatch):
+    monkeypatch.setattr(LinkedBroker, "__init__", pytest.fail)
+    assert check_broker(url) is None
 
 
 def test_a_url_says_where_and_who():

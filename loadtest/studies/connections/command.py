@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from flatlands.loadtest.kit.brokers import broker
 from flatlands.loadtest.kit.charts import Figure
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.machine import pinned
@@ -165,7 +166,7 @@ def main(
     """Measure what the command line asks for; return the exit code."""
     try:
         chosen = _chosen(given, parser)
-    except ValueError as error:
+    except (ValueError, argparse.ArgumentTypeError) as error:
         parser.error(str(error))
     descriptors = raise_descriptor_limit()
     if lacking := check_room(chosen, descriptors):
@@ -188,6 +189,8 @@ def _chosen(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Optio
             "--url names a running server: --broker, --workers and --squares are for one that is "
             "started"
         )
+    if is_redis(given.url):
+        broker(given.url)
     counts = given.ramp or [given.bots]
     fewest = processes_for(max(counts), raise_descriptor_limit())
     processes = given.processes or max(fewest, (os.cpu_count() or 1) // 2)

@@ -26,6 +26,10 @@ IDLE = ["--scenario", "idle"]
         (queues, ["--broker", "localhost"], "'localhost' names no broker that is measured"),
         (queues, ["--broker", "redis:a/s@cret@x"], "'x' names no broker that is measured"),
         (queues, ["--broker", "pigeon://me:a/s@cret@x"], "'pigeon://x' names no broker"),
+        (queues, ["--broker", "nats://a", "redis://x:99999"], "'x:99999' is not a host:port"),
+        (queues, ["--broker", "zeromq://a", "zeromq://b?sub=1"], "should look like zeromq://host"),
+        (work, ["--redis", "redis://me:pass@x:port"], "'x:port' is not a host:port for redis://"),
+        (swarm, [*IDLE, "--url", "rediss://x:port"], "'x:port' is not a host:port for rediss://"),
         (queues, ["--json", "/dev/null/x/run.json"], "cannot write to /dev/null/x"),
         (
             work,

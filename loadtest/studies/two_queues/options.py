@@ -4,7 +4,7 @@ import argparse
 from dataclasses import dataclass
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from flatlands.loadtest.kit.brokers import STARTERS
+from flatlands.loadtest.kit.brokers import STARTERS, broker
 from flatlands.loadtest.kit.options import amount, names, option, whole
 from flatlands.loadtest.studies.two_queues.series import PAST_CLIENTS, SERIES
 from flatlands.loadtest.studies.two_queues.stamp import STAMP
@@ -41,7 +41,7 @@ def _broker(text: str) -> str:
     if kind_of(text) not in known or not text.partition("://")[2]:
         urls = ", ".join(f"{one}://HOST" for one in sorted(known))
         raise argparse.ArgumentTypeError(f"{text!r} names no broker that is measured: {urls} do")
-    return text
+    return broker(text)
 
 
 @dataclass(frozen=True)

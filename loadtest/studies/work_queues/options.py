@@ -3,6 +3,7 @@
 import argparse
 from dataclasses import dataclass
 
+from flatlands.loadtest.kit.brokers import broker
 from flatlands.loadtest.kit.options import amount, names, option, whole
 from flatlands.loadtest.studies.work_queues.series import FILLED_MESSAGES, LASTING, SERIES
 
@@ -10,7 +11,7 @@ from flatlands.loadtest.studies.work_queues.series import FILLED_MESSAGES, LASTI
 def _redis(text: str) -> str:
     if not text.startswith(("redis://", "rediss://")):
         raise argparse.ArgumentTypeError(f"{text!r} does not begin with redis:// or rediss://")
-    return text
+    return broker(text)
 
 
 @dataclass(frozen=True)

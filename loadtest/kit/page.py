@@ -14,11 +14,13 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
  body {{ font: 16px/1.5 system-ui, sans-serif; color: #2b2b28; background: #fdfcf9;
-        max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }}
+        max-width: 84rem; margin: 2rem auto; padding: 0 1rem; }}
+ p {{ max-width: 62rem; }}
  h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.2rem; margin-top: 3rem; }}
  code {{ background: #f1efe8; padding: .1rem .3rem; border-radius: 3px;
         overflow-wrap: anywhere; }}
  svg {{ max-width: 100%; height: auto; display: block; margin: 1rem 0; }}
+ @media (min-width: 70rem) {{ svg {{ display: inline-block; width: 49.5%; vertical-align: top; }} }}
  .wide {{ overflow-x: auto; }} .note {{ color: #6d6d66; }}
  table {{ border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }}
  th, td {{ padding: .15rem .6rem; text-align: right; border-bottom: 1px solid #e7e5de;

@@ -42,7 +42,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = Parser(
         "bots.py compare",
         "Say which figures differ between two files by more than they vary among the runs of\n"
-        "each file: --repeat 5 --json FILE keeps five runs.",
+        f"each file: --repeat {RUNS_LEAST} --json FILE keeps {RUNS_LEAST} runs. With fewer valid "
+        "runs nothing is said\nto differ.",
         "A figure differs if all runs of one file are above all of the other, and the medians are\n"
         "farther apart than the runs of either file, and than 1 %. The exit code is 0 if nothing\n"
         "is worse, 99 if something is, 2 for bad files.",
@@ -67,9 +68,10 @@ def main(arguments: Sequence[str]) -> int:
             worse |= word == "worse"
             rows.append((what, *(_span(form, one) for one in pair), _change(*pair), word))
         _print(terminal, rows)
-        if min(len(before[name]), len(after[name])) < 2:
+        if min(len(before[name]), len(after[name])) < RUNS_LEAST:
             terminal.say(
-                "One run has no spread, so nothing can be said to differ: use --repeat 3 or more."
+                f"Fewer than {RUNS_LEAST} valid runs show no spread, so nothing is said to differ: "
+                f"use --repeat {RUNS_LEAST} or more."
             )
     left = sorted(set(before) ^ set(after))
     if left:

@@ -122,7 +122,8 @@ def _comparison(groups: dict[str, list[Result]], draw: Draw) -> str:
         ("per CPU s", "Deliveries for each second of the server's CPU", "{:,.0f}"),
         ("p50", "Latency, p50, ms", "{:.1f}"),
         ("p99", "Latency, p99, ms", "{:.1f}"),
-        ("broker", "CPU of the broker, cores", "{:.2f}"),
+        # Brokers use from a thousandth of a core to several.
+        ("broker", "CPU of the broker, cores", "{:.2g}"),
     ):
         bars = []
         for runs in groups.values():

@@ -189,6 +189,8 @@ def heading(runs: Sequence[Result]) -> str:
         lines.append(f"{options.workers} workers")
     if len(runs) > 1:
         lines.append(f"median of {len(runs)}")
+    if bad := sum(bool(run.invalid) for run in runs):
+        lines.append(f"{bad} not valid" if len(runs) > 1 else "not valid")
     return "\n".join(lines)
 
 

@@ -64,6 +64,9 @@ CLOCK_WINDOW_MS = 60_000
 CLOCK_SET_BACK_MS = 250
 RECENT_BEATS = 5
 
+#: Operators are warned of clocks that differ by more than this.
+CLOCKS_APART_MS = 5000
+
 #: A node that starts waits for this long before it is ready. In this time it receives a
 #: heartbeat of every other node, or of more than HEARTBEATS_HEARD.
 LISTEN_FOR_MS = 1500
@@ -96,6 +99,14 @@ UNREADABLE = (
 OTHER_STORE = (
     "another server of this world has a different store, so their players do not see the same "
     "gems: compare STORE_URL on all servers"
+)
+
+#: What is logged, and told to operators, if the clocks of nodes differ. Players notice nothing.
+OTHER_CLOCK = (
+    f"this server's clock and that of another server of this world differ by more than "
+    f"{CLOCKS_APART_MS // 1000} s, so their logs and the ends of moderation actions disagree: let "
+    "NTP set the clocks of all machines, then restart the server that was wrong, since each keeps "
+    "the time with which it began"
 )
 
 #: What is logged, and told to operators, if another node shares the store and is not heard.
@@ -160,6 +171,11 @@ class Peer:
         self._samples: list[tuple[int, int]] = []
         #: The last RECENT_BEATS differences, the oldest first.
         self._recent: list[int] = []
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether enough heartbeats have come to tell a wrong clock from a few late ones."""
+        return len(self._recent) == RECENT_BEATS
 
     @property
     def silent_since(self) -> int:
@@ -229,6 +245,8 @@ class Peers:
         #: Whether what this node sends itself comes back, and when it sent the last thing that did.
         self.hears = True
         self.heard_until = 0
+        #: The largest difference in ms between this node's clock and another's.
+        self.clocks_apart = 0
         #: The channels from which nothing comes although the link is up.
         self.deaf: set[str] = set()
         #: When this node's heartbeat last came back, in how many ms it said that the next one
@@ -282,6 +300,8 @@ class Peers:
     def warnings(self) -> list[str]:
         """Return what is wrong between nodes but does not keep players away."""
         warnings = [UNHEARD_NODE] if self.split_brain else []
+        if self.clocks_apart > CLOCKS_APART_MS:
+            warnings.append(OTHER_CLOCK)
         if self.deaf:
             warnings.append(
                 f"{DEAF}: {', '.join(sorted(self.deaf)[:DEAF_NAMED])} ({len(self.deaf)})"
@@ -452,10 +472,10 @@ class Peers:
             self.incompatible[who] = self._loop.now() + silence, reason
         self.warn(reason)
 
-    def warn(self, sentence: str) -> None:
+    def warn(self, sentence: str, example: str = "") -> None:
         """Log a warning, at most once a minute for each sentence."""
         if self._warned.setdefault(sentence, LogLimit()).allows(self._loop.now() / 1000):
-            log.warning("%s", sentence)
+            log.warning("%s%s", sentence, example)
 
     def _beat(self, _key: object, due: int) -> None:
         """Send a heartbeat if one is due, and judge which nodes and links are alive."""
@@ -472,9 +492,21 @@ class Peers:
         else:
             links = self._bus.broker.links()
             self.broken = [str(link) for link in links if link.seconds > LINK_BROKEN_S]
+            self._compare_clocks()
         self._check_link()
         if self.hears and self._beats_fresh(now):
             self.remove_silent(now)
+
+    def _compare_clocks(self) -> None:
+        """Find out how far this node's clock is from those of other nodes, and warn if it is too
+        far."""
+        self.clocks_apart = 0
+        for id, peer in self.peers.items():
+            offset = peer.offset
+            if offset is not None and peer.is_measured:
+                self.clocks_apart = max(self.clocks_apart, abs(offset))
+                if abs(offset) > CLOCKS_APART_MS:
+                    self.warn(OTHER_CLOCK, f" (node {id}: {-offset / 1000:+.0f} s)")
 
     def mark_all_heard(self, now: int) -> None:
         """Count all nodes as heard now, because this node could not hear them."""

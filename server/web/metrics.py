@@ -56,6 +56,7 @@ GAUGES = {
     "squares": Gauge(sum, "flatlands_squares"),
     "deaf": Gauge(sum, "flatlands_deaf"),
     "nodes": Gauge(max, "flatlands_nodes"),
+    "clocks_apart_ms": Gauge(max, "flatlands_clocks_apart_seconds", 0.001),
     "ready": Gauge(min, "flatlands_ready"),
     "actions_in_force": Gauge(max, "flatlands_actions_in_force"),
     "maps": Gauge(sum, "flatlands_maps"),

@@ -109,6 +109,7 @@ class Status:
             "squares": len(self.node.replicas.squares),
             "deaf": len(self.node.peers.deaf),
             "nodes": len(self.node.peers.peers) + 1,
+            "clocks_apart_ms": self.node.peers.clocks_apart,
             "ready": not self.readiness(),
             "herd": sum(id < OTHERS_FROM for id in self.node.residents.by_id),
             "actions_in_force": len(self.node.moderation),

@@ -16,9 +16,12 @@ from flatlands.server.squares.peers import (
     NODE_GONE_MS,
     NODES_LIMIT,
     OTHER_BROKERS,
+    OTHER_CLOCK,
     OTHER_GROUND,
+    RECENT_BEATS,
     UNREADABLE,
     NodeLoad,
+    Peer,
 )
 from flatlands.server.squares.subscription import LOOK_AGAIN, SILENT_AFTER
 from tests.server.harness import Harness
@@ -243,3 +246,32 @@ def test_a_takeover_of_an_incompatible_node_is_not_obeyed(one):
     stray.node.takeovers.ask(a.id, lambda _granted: None)
     one.run(1000)
     assert a.connection.closed is None and a.id in host.node.residents.by_id
+
+
+@pytest.mark.parametrize("skew", [7000, -7000])
+def test_clocks_that_differ_by_more_than_some_seconds_are_noticed_by_both_nodes(skew, caplog):
+    harness = Harness(nodes=2, skew=skew, ready=True)
+    first, second = harness.hosts
+    harness.run(90_000)
+    for host, other, by in ((first, second, skew), (second, first, -skew)):
+        assert host.node.peers.clocks_apart == pytest.approx(7000, abs=100)
+        assert host.node.peers.warnings() == [OTHER_CLOCK] and reasons(host) == []
+        assert warned(caplog, f"{OTHER_CLOCK} (node {other.node.id}: {by // 1000:+} s)") == 2
+    harness.kill(second)
+    harness.run(NODE_DEAD_MS + 2000)
+    assert first.node.peers.clocks_apart == 0 and first.node.peers.warnings() == []
+
+
+def test_late_heartbeats_are_no_wrong_clock(caplog):
+    harness = Harness(nodes=2, skew=4000, ready=True)
+    first, second = harness.hosts
+    # The first heartbeats of a node may be read late, after a pause of the reader.
+    now = first.loop.now()
+    peer = first.node.peers.peers[second.node.id] = Peer(9, now)
+    for late in range(RECENT_BEATS - 1, 0, -1):
+        peer.sample(now, second.loop.now() - 10_000 * late)
+        first.node.peers._compare_clocks()
+        assert first.node.peers.clocks_apart == 0
+    harness.run(20_000)
+    assert 3900 < first.node.peers.clocks_apart < 4100
+    assert warned(caplog, OTHER_CLOCK) == 0 and first.node.peers.warnings() == []

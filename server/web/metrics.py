@@ -51,6 +51,8 @@ class Gauge(NamedTuple):
 #: Name in /stats -> gauge. numbers.md explains each.
 GAUGES = {
     "connections": Gauge(sum, "flatlands_connections"),
+    "players": Gauge(sum, "flatlands_players"),
+    "players_most": Gauge(sum, "flatlands_players_most"),
     "residents": Gauge(sum, "flatlands_residents"),
     "herd": Gauge(sum, "flatlands_herd"),
     "squares": Gauge(sum, "flatlands_squares"),

@@ -157,8 +157,16 @@ def test_a_full_server_says_so_and_that_it_is_not_ready():
         until(lambda: server.reasons() == ["this node is full"])
         with pytest.raises(ConnectionError, match="503"):
             Bot(server.url, "B")
-        a.close(1000)
-        until(lambda: not stats(server)["residents"] and server.reasons() == [])
+        told = stats(server)
+        assert (told["players"], told["players_most"]) == (1, 1)
+        metrics = server.get("metrics").decode()
+        assert "flatlands_players 1.0\n" in metrics and "flatlands_players_most 1.0\n" in metrics
+        # One that is dimmed holds no place.
+        a.walk(1, 0)
+        a.until(lambda: a.model.players[a.model.id].ack == 1)
+        a.close(None)
+        until(lambda: not stats(server)["players"] and server.reasons() == [])
+        assert stats(server)["residents"] == 1
 
 
 @pytest.mark.process

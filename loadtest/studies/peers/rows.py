@@ -30,10 +30,11 @@ SWARM_EXTRA = 180
 class Row(TypedDict):
     """The figures of a server; those that are not known are None.
 
-    `share` is the delivered share of all expected deliveries. `per_second` and `per_cpu_second` are
-    deliveries in a second, and in a CPU second of the server. `core` is the server's share of a
-    core, and `mb` its memory. Latencies are in ms. `notes` are sentences, and `raw` is all that was
-    measured.
+    `share` is the delivered share of all expected deliveries, and `per_second` how many of them
+    were delivered for each second of the window. `per_cpu_second` counts all deliveries in the
+    window, also late ones from before, for each CPU second that the server used in it. `core` is
+    the server's share of a core, and `mb` its memory. Latencies are in ms. `notes` are sentences,
+    and `raw` is all that was measured.
     """
 
     name: str
@@ -104,7 +105,7 @@ def _row(name: str, title: str, players: int, found: Figures) -> Row:
         "title": title,
         "players": players,
         "share": found["delivered"] / found["expected"] if found["expected"] else 0.0,
-        "per_second": arrived / found["seconds"],
+        "per_second": found["delivered"] / found["seconds"],
         "per_cpu_second": arrived / cpu if cpu else None,
         "core": None if cpu is None else cpu / found["seconds"],
         "mb": found["mb"],

@@ -83,6 +83,16 @@ def test_moves_due_in_the_window_count_and_those_that_came_in_it_are_told_apart(
     assert (tally.delivered, tally.arrived) == (2, 2)
 
 
+def test_what_was_late_from_the_warm_up_is_no_delivery_of_the_window():
+    tally = Tally(2 * SECOND, 4 * SECOND)
+    tally.add(batches(*[SECOND] * 30, *[3 * SECOND] * 64), 3 * SECOND + 1)
+    tally.count()
+    found = {"delivered": tally.delivered, "arrived": tally.arrived, "expected": 64, "cpu": 0.5}
+    found |= {"seconds": 2.0, "lost": 0, "late_p99": 1.0, "client": 0.1, "mb": 1.0, "latency": {}}
+    row = rows._row("a", "A", 4, found)
+    assert (row["share"], row["per_second"], row["per_cpu_second"]) == (1.0, 32.0, 188.0)
+
+
 def test_the_audience_is_everybody_in_the_surrounding_squares():
     squares = block(9 * 20, 20)
     heard = dict(zip(squares, audiences(squares), strict=True))

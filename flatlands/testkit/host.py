@@ -7,6 +7,7 @@ from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
+from flatlands.server.game.game import kept_as
 from flatlands.server.game.play import Make
 from flatlands.server.node import Node
 from flatlands.server.runtime.limits import Limits
@@ -60,7 +61,7 @@ class Host:
         self.node.moderation.start()
         self.node.router.start()
         self.node.play.start()
-        self.tokens = Tokens("a secret of tests", f"{seed} {world}")
+        self.tokens = Tokens("a secret of tests", f"{seed} {world}", game=kept_as(type(self.node.game)))
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
         self.sessions: set[Session] = set()

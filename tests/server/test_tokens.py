@@ -1,13 +1,20 @@
 """Tokens of nodes whose wall clocks differ."""
 
+import random
 import time
+from contextlib import closing
 
 import pytest
+from itsdangerous import URLSafeTimedSerializer
 
 from flatlands.server.clients.tokens import INVITATION_VALID_S, TOKEN_VALID_S, Tokens
-from flatlands.server.messages.protocol import INVITATION_LIMIT
+from flatlands.server.game.me import TOKEN_FIELDS_BYTES
+from flatlands.server.messages.channels import DEFAULT_WORLD
+from flatlands.server.messages.protocol import INVITATION_LIMIT, TOKEN_LIMIT
 from flatlands.world.track import UNIT
+from tests.inside import inside
 from tests.server.harness import Harness
+from tests.socket_client import SocketClient
 
 
 @pytest.mark.parametrize(
@@ -75,6 +82,64 @@ def test_a_token_of_another_world_with_the_same_secret_is_worth_nothing():
     for world, known in (("7 flatlands", 0), ("2013 elsewhere", 0), ("2013 flatlands", 1)):
         other = Tokens("shared", world)
         assert bool(other.read(token)) == bool(other.read_invitation(text)) == known
+
+
+def test_a_token_of_another_game_is_worth_nothing_and_one_that_names_no_game_is_read():
+    one, other = Tokens("shared", game="one"), Tokens("shared", game="other")
+    token = one.make(5, 3, (100, -7), {"team": 2})
+    assert one.read(token) == (5, 3, (100, -7), {"team": 2})
+    assert other.read(token) is None and Tokens("shared").read(token) is None
+    # As versions before 0.5 made them.
+    signer = URLSafeTimedSerializer(["shared"], "flatlands ")
+    for more in ([], [{"team": 2}]):
+        assert one.read(signer.dumps([5, 3, 100, -7, *more])) == (5, 3, (100, -7), *(more or [{}]))
+
+
+GAME = """
+from flatlands import Game as Engine, Me as EngineMe, number, plain
+
+class Me(EngineMe):
+    team = number(0, 2, persist=True)
+
+class Game(Engine):
+    ground, me = plain(), Me
+
+    def on_join(self, me, back):
+        if not back:
+            me.team = {team}
+"""
+
+
+def test_what_one_game_keeps_of_a_player_never_reaches_another_with_the_same_secret(tmp_path):
+    for name, team in (("one", 2), ("other", 0)):
+        (tmp_path / f"{name}.py").write_text(GAME.format(team=team))
+
+    def served(name):
+        return inside("--game", str(tmp_path / f"{name}.py"), SECRET_KEY="shared")
+
+    def came(server, game, team, token=None):
+        """Return the id and the errors of a player, once it has a token with its team."""
+        read = Tokens("shared", f"2013 {DEFAULT_WORLD}", game=game).read
+        with closing(SocketClient(server.port).hello("Ada", token=token)) as client:
+            client.until(lambda: client.model.token and read(client.model.token).fields == team)
+            return client.model.id, client.model.errors, client.model.token
+
+    with served("one") as server:
+        id, errors, token = came(server, "one", {"team": 2})
+        assert errors == [] and came(server, "one", {"team": 2}, token)[:2] == (id, [])
+    with served("other") as server:
+        stranger, errors, _ = came(server, "other", {"team": 0}, token)
+        assert stranger != id and errors == ["token"]
+        assert server.counted()["unknown_tokens"] == 1
+
+
+def test_a_token_with_the_most_fields_fits_a_hello():
+    letters = "".join(
+        random.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=TOKEN_FIELDS_BYTES - 6)
+    )
+    fields = {letters[:123]: letters[123:]}
+    token = Tokens("shared", game="g" * 100).make(2**52, 2**53 - 1, (-(2**41), -(2**41)), fields)
+    assert len(token) <= TOKEN_LIMIT
 
 
 def test_a_player_from_another_world_is_a_newcomer():

@@ -118,7 +118,8 @@ class Proxies:
 
         `peer` is the address that connected, `forwarded` the request's X-Forwarded-For or "". Each
         proxy adds its peer's address at the right end, and a client may have invented anything
-        further left. So the rightmost entry that is not a trusted proxy counts.
+        further left. So the rightmost entry that is not a trusted proxy counts. But no entry makes
+        a client this machine, which has no limits: only the peer can be that.
         """
         address = _read(peer)
         if not forwarded or not self.trusts(peer):
@@ -127,7 +128,8 @@ class Proxies:
             found = _read(entry)
             if found is None:
                 break
-            address = found
+            if not found.is_loopback:
+                address = found
             if not self._listed(found):
                 break
         return str(address or peer)

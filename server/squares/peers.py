@@ -64,6 +64,12 @@ CLOCK_WINDOW_MS = 60_000
 CLOCK_SET_BACK_MS = 250
 RECENT_BEATS = 5
 
+#: Operators are warned of another store if two nodes have had these two for this long: when a store
+#: is replaced, one of them notices later.
+OTHER_STORE_AFTER_MS = 10_000
+#: How many such pairs of stores are remembered.
+OTHER_STORES_MOST = 100
+
 #: Operators are warned of clocks that differ by more than this.
 CLOCKS_APART_MS = 5000
 
@@ -245,6 +251,8 @@ class Peers:
         #: Whether what this node sends itself comes back, and when it sent the last thing that did.
         self.hears = True
         self.heard_until = 0
+        #: Pairs of identities, of this node's store and another's -> when that was first noticed.
+        self._other_stores: dict[tuple[str, str], int] = {}
         #: The largest difference in ms between this node's clock and another's.
         self.clocks_apart = 0
         #: The channels from which nothing comes although the link is up.
@@ -458,6 +466,15 @@ class Peers:
         else:
             return
         self._check_link()
+
+    def note_other_store(self, own: str, other: str) -> None:
+        """Note that another node keeps things in another store; both are named by identities."""
+        now = self._loop.now()
+        self._loop.stats["other_stores"] += 1
+        if len(self._other_stores) >= OTHER_STORES_MOST:
+            self._other_stores.clear()
+        if now - self._other_stores.setdefault((own, other), now) >= OTHER_STORE_AFTER_MS:
+            self.warn(OTHER_STORE)
 
     def _beats_fresh(self, now: int) -> bool:
         """Return whether this node's heartbeats come back."""

@@ -29,7 +29,7 @@ from flatlands.server.squares.crowds import Crowd
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.layers import Layers
 from flatlands.server.squares.outbox import OwnBatch
-from flatlands.server.squares.peers import NODE_GONE_MS, OTHER_STORE
+from flatlands.server.squares.peers import NODE_GONE_MS
 from flatlands.server.squares.sync import FULL_STATE_EVERY_MS, SQUARE_DEAF_MS, Sync
 from flatlands.world.batches import SLOT_RESTS, Content
 from flatlands.world.events import EnterEvent
@@ -497,9 +497,9 @@ class Subscription:
         """Apply what a node, this one or another, has published about things."""
         context, gone = self._context, changes.gone
         things = peer_batches.read_things(changes.things, context.things)
-        if changes.store != context.services.store_identity:
-            context.loop.stats["other_stores"] += 1
-            context.peers.warn(OTHER_STORE)
+        own = context.services.store_identity
+        if changes.store != own:
+            context.peers.note_other_store(own, changes.store)
         elif self.things.change(
             things, zip(gone[::2], gone[1::2], strict=True), context.loop.now()
         ):

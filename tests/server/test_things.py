@@ -17,6 +17,7 @@ from flatlands.server.players.touches import NEVER_MS, Touches, _comes_within
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.boards import TOP_KEPT_MS
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
+from flatlands.server.squares.peers import OTHER_STORE, OTHER_STORE_AFTER_MS
 from flatlands.server.storage.items import LEFT_WITHIN_MS, OF, PLACE_LOOK_MS, THINGS_A_STEP
 from flatlands.server.storage.reader import SQUARE_AGAIN_MS
 from flatlands.server.storage.upkeep import GROW_EVERY_MS, PLACE_AGAIN_MS, PLANT_FAILED_MS
@@ -143,6 +144,30 @@ def test_planting_keeps_nobody_waiting_while_nobody_plays(orchard, caplog):
     at(harness, "a", (0, 1000))
     assert len(planted) > first and stats["hooks_slow"] >= len(planted) - first
     assert "plant of the game took 6 ms, during which all players waited" in caplog.text
+
+
+def test_operators_are_warned_of_another_store_only_if_two_nodes_go_on_having_them(orchard, caplog):
+    harness = orchard(nodes=2)
+    _a, b = two(harness, (0, 3))
+    here, there = (host.node.store_client.store for host in harness.hosts)
+
+    def lays(after):
+        harness.run(after)
+        b.send(35, "lay", [""])
+        harness.run(500)
+        return OTHER_STORE in caplog.text
+
+    # A store was replaced by an empty one, twice, and one node notices a little earlier.
+    for name in ("new", "newer"):
+        there.identity = name
+        assert not lays(1000)
+        here.identity = name
+        assert not lays(OTHER_STORE_AFTER_MS)
+    ignored = harness.loop.stats["other_stores"]
+    assert ignored and not lays(1000) and harness.loop.stats["other_stores"] == ignored
+    there.identity = "elsewhere"
+    assert not lays(1000)
+    assert lays(OTHER_STORE_AFTER_MS)
 
 
 def test_a_player_that_comes_near_touches_a_thing_at_that_moment_and_takes_it(orchard):

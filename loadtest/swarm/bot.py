@@ -123,6 +123,8 @@ class Bot(Connection, Playing):
         self._welcomed = 0
         self.missing: set[tuple[int, int]] | None = None
         self.flush = 0
+        #: When its last flush came, and when the last one before a resync.
+        self._heard = self._missed = now
         self._unread = 0
         #: Whether a flush is to be acknowledged, and by when.
         self.ack_due, self.ack_by = False, 0
@@ -197,6 +199,7 @@ class Bot(Connection, Playing):
     def _resync(self) -> None:
         """Forget what is known: everything is told again, perhaps by another node."""
         self._counters.resyncs += 1
+        self._missed = self._heard
         self._anew = _squares(self.held)
         self.hold_nothing()
         self._forget_all()
@@ -219,6 +222,7 @@ class Bot(Connection, Playing):
         return True
 
     def _flushed(self, flush: Flush, now: int) -> None:
+        self._heard = now
         flush.arrivals.append(now)
         self._counters.events += flush.events
         if self.observer is not None:
@@ -252,6 +256,10 @@ class Bot(Connection, Playing):
     def lose(self, why: str, code: int = 0) -> None:
         """Note that the connection is lost. `code` is that of the server's close frame, or 0."""
         played = self.id != 0
+        if not self.rude:
+            now = self.behaviour.now()
+            for square in _squares(self.held):
+                self._counters.wait(self.view.outstanding(square), now)
         self._end(why, heard=False)
         self._door = self.behaviour.door
         self.behaviour.lost(self, why, code, played)
@@ -444,7 +452,8 @@ class Bot(Connection, Playing):
             unpacker.read_array_header()
             unpacker.skip()
             square = unpacker.unpack(), unpacker.unpack()
-            self.view.snapshot(square, payload, now, missed=square in self._anew)
+            missed = self._missed if square in self._anew else None
+            self._counters.wait(self.view.snapshot(square, payload, now, missed), now)
             self._anew.discard(square)
             if self.missing:
                 self.missing.discard(square)

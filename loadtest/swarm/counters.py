@@ -1,12 +1,15 @@
-"""Counts what the bots of a process receive, and how late they send their moves."""
+"""Counts what the bots of a process receive, how long moves were under way, and how late they were
+sent."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.swarm.reader import Flush, Reader
+from flatlands.loadtest.swarm.slot_tables import NEVER
 
 #: Latencies that are counted at once. They fit the processor's nearest caches, and no move waits
 #: longer than it takes to count them, about a millisecond.
@@ -23,8 +26,7 @@ class Counters:
     def __init__(self) -> None:
         self.reader = Reader()
         self.bytes = self.events = self.snapshots = self.resyncs = self.moves = 0
-        #: Deliveries of moves of bots elsewhere.
-        self._foreign = 0
+        self._deliveries = 0
         #: Counts by name; errors and lost connections by their sentences.
         self.counted: Counter[str] = Counter()
         self.complaints: Counter[str] = Counter()
@@ -33,9 +35,14 @@ class Counters:
         self.slow: list[tuple[int, int]] = []
         #: Id -> bot of this process.
         self.players: dict[int, Any] = {}
-        #: us from the time at which a move was due until a bot read it, and until it was sent.
+        #: us from the time at which a move was due until a bot read it, or something newer about
+        #: the same player; and until it was sent.
         self._latency, self._late = Histogram(), Histogram()
-        #: us by which moves were sent late, for those that are not yet in `_late`.
+        #: Moves count in `_latency` if they were due at this time or later, and before that time.
+        self._begin, self._end = 1, NEVER
+        #: us for which moves were under way, and by which they were sent late, that are not yet in
+        #: the histograms.
+        self._waited: list[int] = []
         self.lateness: list[int] = []
         #: Flushes of which all arrivals are known, and whose latencies are still to be counted.
         self._ready: list[Flush] = []
@@ -50,12 +57,31 @@ class Counters:
         else:
             self.complaints[f"{code}: {sentence}"] += 1
 
+    def begin(self, now: int) -> None:
+        """Count only latencies of moves that are due from now on."""
+        self._begin = now
+
+    def end(self, now: int) -> None:
+        """Count no latencies of moves that are due from now on."""
+        self._end = now
+
+    def wait(self, dues: Iterable[int], now: int, bots: int = 1) -> None:
+        """Count moves that no flush has told some bots of, and none will tell any more."""
+        self._waited += [now - due for due in dues if self._begin <= due < self._end] * bots
+        if len(self._waited) > AT_ONCE:
+            self._add_waited()
+
+    def _add_waited(self) -> None:
+        self._latency.add(np.array(self._waited, dtype=np.int64))
+        self._waited = []
+
     def turn(self) -> None:
         """Begin a new turn: what came in the one before the last is ready to be counted.
 
         Flushes of the last turn are left for the next one, since more bots may receive them.
         """
         self._ready += self.reader.turn()
+        self._add_waited()
         self._late.add(np.array(self.lateness, dtype=np.int64))
         self.lateness = []
 
@@ -69,11 +95,10 @@ class Counters:
         while self._ready and most > 0:
             flush = self._ready.pop()
             some.append(flush)
-            most -= len(flush.dues) * len(flush.arrivals)
+            self._deliveries += len(flush.dues) * len(flush.arrivals)
+            most -= (len(flush.dues) + len(flush.replaced)) * len(flush.arrivals)
         if some:
-            took, foreign = _latencies(some)
-            self._latency.add(took)
-            self._foreign += foreign
+            self._latency.add(_latencies(some, self._begin, self._end))
         return self.reader.forget() or bool(self._ready)
 
     def progress(self) -> dict[str, Any]:
@@ -81,7 +106,7 @@ class Counters:
         return {
             "moves": self.moves,
             "joins": self.counted["joins"],
-            "deliveries": self._latency.total + self._foreign,
+            "deliveries": self._deliveries,
             "events": self.events,
             "bytes": self.bytes,
             "snapshots": self.snapshots,
@@ -95,13 +120,15 @@ class Counters:
         }
 
 
-def _latencies(flushes: list[Flush]) -> tuple[Any, int]:
-    """Return for each arrival of a flush, and each move in it, how many us it was under way; and
-    for how many this is not known here, because their `dues` are negated numbers of moves."""
-    flushes = [flush for flush in flushes if flush.dues and flush.arrivals]
+def _latencies(flushes: list[Flush], begin: int, end: int) -> Any:
+    """Return for each arrival of a flush, and each move that it tells of or has replaced, how many
+    us had passed since the move was due, if that was at the time `begin`, which is above 0, or
+    later, and before `end`. The `dues` of moves of bots elsewhere are negated numbers."""
+    flushes = [flush for flush in flushes if flush.dues or flush.replaced]
     arrivals = np.array([at for flush in flushes for at in flush.arrivals], dtype=np.int64)
-    dues = np.array([due for flush in flushes for due in flush.dues], dtype=np.int64)
-    sizes = np.array([len(flush.dues) for flush in flushes], dtype=np.int64)
+    moves = [[*flush.dues, *flush.replaced] for flush in flushes]
+    dues = np.array([due for some in moves for due in some], dtype=np.int64)
+    sizes = np.array([len(some) for some in moves], dtype=np.int64)
     times = np.array([len(flush.arrivals) for flush in flushes], dtype=np.int64)
     # For each arrival, how many moves its flush has, and where they begin among all.
     several = np.repeat(sizes, times)
@@ -109,5 +136,4 @@ def _latencies(flushes: list[Flush]) -> tuple[Any, int]:
     ends = np.cumsum(several)
     within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - several, several)
     due = dues[np.repeat(first, several) + within]
-    known = due > 0
-    return (np.repeat(arrivals, several) - due)[known], len(due) - int(known.sum())
+    return (np.repeat(arrivals, several) - due)[(due >= begin) & (due < end)]

@@ -172,7 +172,10 @@ class Generator:
         """Obey an order; return False if it was the last one."""
         if order == "move":
             self.play.move()
+        elif order == "measure":
+            self.counters.begin(self.now())
         elif order == "stop":
+            self.counters.end(self.now())
             self.play.stop()
             self.play.look()
         elif order == "storm":
@@ -180,6 +183,7 @@ class Generator:
         elif order == "report":
             self.play.look()
             self.counters.turn()
+            self._count_outstanding()
             self._keep_house()
             self._pipe.send(("report", self._report()))
         elif order == "close":
@@ -188,6 +192,14 @@ class Generator:
             assert order == "end", order
             self.play.end()
         return order != "end"
+
+    def _count_outstanding(self) -> None:
+        """Count the moves that have never arrived."""
+        now = self.now()
+        for view in {bot.view.now() for bot in self._bots if bot.state == PLAYING}:
+            for square, bots in view.held.items():
+                self.counters.wait(view.outstanding(square), now, bots)
+        self.counters.turn()
 
     def _keep_house(self) -> None:
         # What was ready at the last round is counted now at the latest: otherwise a swarm that is

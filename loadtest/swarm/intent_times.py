@@ -4,6 +4,7 @@ Events carry the number of the last intent that a player's node has obeyed. This
 was due, whichever process sent it. Times are in us of the run's clock.
 """
 
+from collections.abc import Iterator
 from ctypes import c_longlong
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
@@ -61,3 +62,20 @@ class IntentTimes:
         if row < 0:
             return -number if self._elsewhere else 0
         return self._cells[row + number % KEPT]
+
+    def back(self, id: int, number: int, since: int) -> Iterator[int]:
+        """Yield when the intent with this number of a player, and those before it, were due, as far
+        as that was after the time `since`; nothing of players that are not bots here."""
+        later, due = 2**62, self.get(id, number)
+        while max(since, 0) < due < later:
+            yield due
+            number -= 1
+            later, due = due, self.get(id, number)
+
+    def after(self, id: int, number: int) -> Iterator[int]:
+        """Yield when the intents of a player after the one with this number were due; nothing after
+        the number 0, and of players that are not bots here."""
+        before = self.get(id, number)
+        while 0 < before < (due := self.get(id, number := number + 1)):
+            yield due
+            before = due

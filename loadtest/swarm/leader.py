@@ -160,7 +160,7 @@ def settle(reports: Sequence[dict[str, Any]], measured: tuple[int, int]) -> Hist
 
     Until then a move's number, negated, stands there. Also tells nodes of different generators
     apart. Returns how long the moves of the time `measured`, in us, took to reach those observers,
-    as far as batches told of them by tracks.
+    as far as batches told of them, or of newer ones, by tracks.
     """
     lives: dict[int, list[dict[str, Any]]] = defaultdict(list)
     took: list[int] = []
@@ -180,14 +180,19 @@ def settle(reports: Sequence[dict[str, Any]], measured: tuple[int, int]) -> Hist
         if observed is None:
             continue
         news, beliefs, first = observed["news"], observed["beliefs"], set()
+        # A player's id -> the number of the last move that was told.
+        last: dict[int, int] = {}
         for row in np.flatnonzero(news[:, 2] < 0).tolist():
-            at, id, number = news[row, :3].tolist()
-            news[row, 2] = when = due(id, -number, at)
-            if measured[0] <= when < measured[1] and (id, when) not in first:
-                first.add((id, when))
-                # A player that comes into view is told with its last move, whenever that was.
-                if news[row, 3] == TRACK and news[row, 4] >= 0:
-                    took.append(at - when)
+            at, id, number, kind, batch = news[row, :5].tolist()
+            news[row, 2] = due(id, -number, at)
+            for one in range(last.get(id, -number - 1) + 1, -number + 1):
+                when = due(id, one, at)
+                if measured[0] <= when < measured[1] and (id, when) not in first:
+                    first.add((id, when))
+                    # A player that comes into view is told with its last move, whenever that was.
+                    if kind == TRACK and batch >= 0:
+                        took.append(at - when)
+            last[id] = -number
         for row in np.flatnonzero(beliefs[:, 2] < 0).tolist():
             beliefs[row, 2] = due(int(beliefs[row, 0]), -int(beliefs[row, 2]), 2**62)
     found = Histogram()

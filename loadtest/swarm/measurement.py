@@ -150,6 +150,11 @@ class Measurement:
             **(row["latency"] - before["latency"]).summary(),
         }
 
+    def latency(self) -> dict[str, float]:
+        """Return percentiles in ms of how long moves took that were counted until now."""
+        before: Histogram = self._before["latency"]
+        return (self._latest.latency() - before).summary()
+
     def sum_up(self, result: Result, server: dict[str, Any] | None = None) -> Result:
         """Write the figures of the whole time into a result, and return that.
 
@@ -157,13 +162,13 @@ class Measurement:
         """
         before, after = self._before, self._look()
         past = result.measured = max((after.pop("at") - self.begin) / SECOND, 0.001)
-        result.latency = (after.pop("latency") - before["latency"]).summary()
+        result.latency = self.latency()
         # These are given as they were at the end; of the others, the growth is given.
         as_it_was = ("lost", "sent_away", "playing", "server_mb", "broker_mb")
         total = {
             name: value if name in as_it_was else _growth(before, after, name)
             for name, value in after.items()
-            if name not in ("unanswered", "away")
+            if name not in ("unanswered", "away", "latency")
         }
         total["swarm_cpu"] = total.pop("cpu")
         late = Histogram()

@@ -171,7 +171,11 @@ def _over_time(kind: str, result: Result, draw: Draw) -> str:
     return f"<h2>{escape(kind)}, over time</h2>" + "".join(
         draw(charts.line_chart(curves, what, "seconds", unit, ticks))
         for curves, what, unit in (
-            (latency, "Latency, from the moment a move was due to a bot's receiving it", "ms"),
+            (
+                latency,
+                "Latency, from when a move was due until a bot knew of it or a newer one",
+                "ms",
+            ),
             (deliveries, "Deliveries", "a second"),
             (cpu, "CPU", "% of a core"),
         )

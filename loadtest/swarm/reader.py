@@ -26,15 +26,15 @@ class Read:
     `own`: it is surely of the bots' own node, and not of another one.
     """
 
-    __slots__ = ("batch", "view", "dues", "lacking", "own")
+    __slots__ = ("batch", "view", "dues", "replaced", "lacking", "own")
 
     def __init__(self, batch: Batch | Crowd, view: SlotTable, now: int) -> None:
         self.batch, self.view = batch, view
         if isinstance(batch, Crowd):
-            self.dues, self.lacking = view.follow(batch)
+            self.dues, self.replaced, self.lacking = view.follow(batch)
             self.own = any(source == 0 for source, _ in batch.sketches)
         else:
-            self.dues, self.lacking = view.read(batch, now)
+            self.dues, self.replaced, self.lacking = view.read(batch, now)
             self.own = batch.source == 0 and batch.hosts
 
 
@@ -42,10 +42,10 @@ class Flush:
     """A flush, as received by all bots that are connected to one node and hold the same squares.
 
     `size` is in bytes, and `dues` has the times at which the bots' moves were due of which its
-    batches were the first to tell this process. `arrivals` are the times, in us of the run's clock,
-    at which bots received it. `view` is that of the bots, and `own` says that a batch in it is
-    surely of their own node, and not of another one. `message` is as it was
-    unpacked.
+    batches were the first to tell this process; `replaced` those of older moves, of which none
+    tells any more. `arrivals` are the times, in us of the run's clock, at which bots received it.
+    `view` is that of the bots, and `own` says that a batch in it is surely of their own node, and
+    not of another one. `message` is as it was unpacked.
     """
 
     __slots__ = (
@@ -53,6 +53,7 @@ class Flush:
         "batches",
         "crowds",
         "dues",
+        "replaced",
         "events",
         "size",
         "arrivals",
@@ -70,6 +71,7 @@ class Flush:
         self.batches: list[Batch] = []
         self.crowds: list[Crowd] = []
         self.dues: list[int] = []
+        self.replaced: list[int] = []
         self.events, self.own = 0, False
         for read in reads:
             if isinstance(read.batch, Batch):
@@ -77,6 +79,7 @@ class Flush:
             else:
                 self.crowds.append(read.batch)
             self.dues += read.dues
+            self.replaced += read.replaced
             self.events += read.batch.events
             self.own = self.own or read.own
         self.arrivals: list[int] = []
@@ -186,5 +189,6 @@ class Reader:
             before, read = read, Read(read.batch, view, now)
             # The view may have taken over everything that the other one knew.
             read.dues = list(dict.fromkeys(before.dues + read.dues))
+            read.replaced = list(dict.fromkeys(before.replaced + read.replaced))
             self._batches[key] = read
         return read

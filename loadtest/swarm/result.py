@@ -59,8 +59,10 @@ class Options:
 class Result:
     """The result of a run.
 
-    Latencies are in ms, from the time at which a move was due until a bot received it. `series` has
-    a row for each second of the measured time. `measured` is that time in seconds.
+    Latencies are in ms, from the time at which a move was due until a bot received it, or something
+    newer about the same player, or until the end of the run. `latency` is that of the moves that
+    were due in the measured time. `series` has a row for each second of that time, with the
+    latencies of what came in that second. `measured` is that time in seconds.
     """
 
     options: Options
@@ -139,7 +141,7 @@ def figures(
     return {
         "moves/s": rate("moves"),
         "deliveries/s": rate("deliveries"),
-        **{key: latency.get(key) if deliveries else None for key in percentiles},
+        **{key: latency.get(key) or None for key in percentiles},
         "server": rate("server_cpu"),
         "broker": rate("broker_cpu"),
         "swarm": rate("swarm_cpu", processes),

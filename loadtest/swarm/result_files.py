@@ -126,7 +126,7 @@ def write_prometheus(path: Path, done: Sequence[Result]) -> None:
                 tell(name, f"What the swarm's table has as: {key}.", scaled, labels)
             elif value is not None:
                 quantile = {"quantile": f"{float(key[1:]) / 100:g}" if key != "max" else "1"}
-                about = "Seconds from when a move was due until a bot was told of it."
+                about = "Seconds from when a move was due until a bot knew of it or a newer one."
                 tell("latency_seconds", about, value / 1000, {**labels, **quantile})
     write_to_textfile(str(path), registry)
 

@@ -225,6 +225,8 @@ class _Run:
         if chosen.lockstep:
             self._order("move")
         self._wait("warming up", WARM_UP_SECONDS if options.warm_up is None else options.warm_up)
+        # From here on, latencies are those of moves that are due in the measured time.
+        self._order("measure")
         self._fresh("warming up")
         window = self._measurement = Measurement(self._latest, self._target, self._target.stats())
         if late:
@@ -249,6 +251,7 @@ class _Run:
         )
         self._order("report")
         self._wait("reporting", REPORT_SECONDS, lambda _: len(self._reports) == options.processes)
+        result.latency = window.latency()
         watch.look()
         for remote in self._remotes:
             remote.finish()

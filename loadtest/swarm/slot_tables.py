@@ -12,7 +12,7 @@ judges nothing; what an observing bot believes is kept by observer.py.
 import os
 from collections import Counter
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from flatlands.loadtest.swarm.intent_times import IntentTimes
 from flatlands.wire import ENTER, GONE, LEAVE, Batch, Crowd, Enter, Rules, Square, unpack
@@ -25,21 +25,35 @@ BEHIND = 100
 #: (docs/nodes.md, incarnations). At one node it rises by one with each event.
 ELSEWHERE = 2**23
 
+#: Later than all times.
+NEVER = 2**62
+
 _names = count()
 
 
 class Known:
     """A player as a view knows it: `seq` and `ack` are those of its newest event, and `pace` is how
-    fast it is."""
+    fast it is. The view is told of each of its moves that is due after `since`, in us, or of a
+    newer one: NEVER if it is, as far as is known, in no square that the view holds."""
 
-    __slots__ = ("id", "seq", "ack", "pace")
+    __slots__ = ("id", "seq", "ack", "pace", "since")
 
     def __init__(self, id: int, seq: int, ack: int, pace: int = 100) -> None:
         self.id, self.seq, self.ack, self.pace = id, seq, ack, pace
+        self.since = NEVER
 
 
 #: (source, slot) -> the player that has it, and the seq of its enter.
 Slots = dict[tuple[int, int], tuple[Known, int]]
+
+
+class Found(NamedTuple):
+    """What a batch or a crowd tells: when the moves were due that it is the first to acknowledge,
+    and those that these have replaced; and how many records name a slot that nobody has."""
+
+    dues: list[int]
+    replaced: list[int]
+    lacking: int
 
 
 class SlotTable:
@@ -53,7 +67,7 @@ class SlotTable:
         self._into: SlotTable | None = None
         self.bots: set[Any] = set()
         #: Square -> how many of its bots hold it.
-        self._held: Counter[Square] = Counter()
+        self.held: Counter[Square] = Counter()
         #: Square -> which player has which slot there.
         self._slots: dict[Square, Slots] = {}
         #: All players that it was ever told of, in any square.
@@ -78,9 +92,9 @@ class SlotTable:
         for bot in small.bots:
             bot.view = large
         large.bots |= small.bots
-        large._held.update(small._held)
+        large.held.update(small.held)
         for id, known in small._known.items():
-            large._catch_up(id, known.seq, known.ack)
+            large._catch_up(id, known.seq, known.ack, here=known.since != NEVER)
         for square, slots in small._slots.items():
             mine = large._slots.setdefault(square, {})
             for key, (known, seq) in slots.items():
@@ -91,36 +105,38 @@ class SlotTable:
 
     def hold(self, before: set[Square], after: set[Square]) -> None:
         """Note that a bot holds the squares `after`, and no longer `before`."""
-        self._held.update(after - before)
+        self.held.update(after - before)
         for square in before - after:
-            self._held[square] -= 1
-            if not self._held[square]:
-                del self._held[square]
-                self._slots.pop(square, None)
+            self.held[square] -= 1
+            if not self.held[square]:
+                del self.held[square]
+                for known, _ in self._slots.pop(square, {}).values():
+                    known.since = NEVER
                 self._unread.pop(square, None)
 
-    def snapshot(self, square: Square, payload: bytes, now: int, *, missed: bool) -> None:
+    def snapshot(
+        self, square: Square, payload: bytes, now: int, missed: int | None = None
+    ) -> list[int]:
         """Note a square's snapshot that came at the time `now`. It is read when a slot is needed
         that is not known.
 
-        `missed`: its bot has missed events, and perhaps all others have too. Then it is read at
-        once, because a slot may have become another player's, and because nothing else may tell
-        the process's bots of their own players.
+        `missed`: its bot has missed all events since then, and perhaps all others have too. Then it
+        is read at once, because a slot may have become another player's, and because nothing else
+        may tell the process's bots of their own players. Returns when the moves were due that its
+        bot has missed.
         """
-        if missed:
-            self._read(square, payload, now)
-        elif self._held[square]:
+        if missed is not None:
+            return self._read(square, payload, now, missed)
+        if self.held[square]:
             self._unread[square] = payload
+        return []
 
     # What its bots are told.
 
-    def read(self, batch: Batch, now: int) -> tuple[list[int], int]:
-        """Read a batch, new to this view, that came to the process at the time `now`.
-
-        Returns the times at which the intents were due that the batch is the first to acknowledge,
-        and how many records name a slot that nobody has.
-        """
+    def read(self, batch: Batch, now: int) -> Found:
+        """Read a batch, new to this view, that came to the process at the time `now`."""
         dues: list[int] = []
+        replaced: list[int] = []
         lacking = 0
         square, source = batch.square, batch.source
         slots = self._slots.setdefault(square, {})
@@ -146,6 +162,8 @@ class SlotTable:
                 # What a snapshot has shown already is told the bot once more: it may not know it.
                 known.seq = seq = seq + later
                 if acked := record[2] - ack & 255:
+                    if acked > 1:
+                        replaced += self._replaced(known, ack + acked)
                     known.ack = ack = ack + acked
                     if due := self._intent_times.get(known.id, ack):
                         dues.append(due)
@@ -159,25 +177,25 @@ class SlotTable:
                 id, seq, ack = enter[:3]
                 before = self._known.get(id)
                 new = before is None or ack != before.ack and seq > before.seq
-                if (
-                    self._enter(slots, source, enter)
-                    and new
-                    and (due := self._intent_times.get(id, ack))
-                ):
-                    dues.append(due)
+                older = self._replaced(before, ack) if before is not None and new else ()
+                if self._enter(slots, source, enter) and new:
+                    replaced += older
+                    if due := self._intent_times.get(id, ack):
+                        dues.append(due)
                 if id in self._players:
                     track = self._rules.entered(square, batch.sent, enter)
                     self._players[id].moved(square, seq, ack, track, now)
             elif kind in (LEAVE, GONE):
-                self._leave(slots, event[1], event[2])
-        if not self._held[square]:
+                replaced += self._leave(slots, *event[1:])
+        if not self.held[square]:
             # The batch was under way when the last bot that held the square left it.
-            del self._slots[square], self._held[square]
-        return dues, lacking
+            del self._slots[square], self.held[square]
+        return Found(dues, replaced, lacking)
 
-    def follow(self, crowd: Crowd) -> tuple[list[int], int]:
-        """Read the moves of a crowd; return what `read` returns."""
+    def follow(self, crowd: Crowd) -> Found:
+        """Read the moves of a crowd."""
         dues: list[int] = []
+        replaced: list[int] = []
         lacking = 0
         square = crowd.square
         slots = self._slots.setdefault(square, {})
@@ -194,15 +212,33 @@ class SlotTable:
             if 0 < risen < 8:
                 known.seq += risen
                 if acked := (marks >> 4) - known.ack & 15:
+                    if acked > 1:
+                        replaced += self._replaced(known, known.ack + acked)
                     known.ack += acked
                     if due := self._intent_times.get(known.id, known.ack):
                         dues.append(due)
-        if not self._held[square]:
-            del self._slots[square], self._held[square]
-        return dues, lacking
+        if not self.held[square]:
+            del self._slots[square], self.held[square]
+        return Found(dues, replaced, lacking)
 
-    def _catch_up(self, id: int, seq: int, ack: int) -> Known:
+    def outstanding(self, square: Square) -> list[int]:
+        """Return when the moves of players in a square were due that no batch has told of yet."""
+        players = {known for known, _ in self._slots.get(square, {}).values()}
+        return [due for known in players for due in self._intent_times.after(known.id, known.ack)]
+
+    def _replaced(self, known: Known, ack: int) -> list[int]:
+        """Return when those moves of a player were due that an event replaces which acknowledges
+        the move `ack`, or nothing, since the player has come back or left the game."""
+        if known.since == NEVER:
+            return []
+        if not ack:
+            return list(self._intent_times.after(known.id, known.ack))
+        told = self._intent_times.get(known.id, known.ack)
+        return list(self._intent_times.back(known.id, ack - 1, max(told, known.since)))
+
+    def _catch_up(self, id: int, seq: int, ack: int, *, here: bool) -> Known:
         """Note what is known of a player without having been told by a batch; return the player.
+        `here`: it is in a square that is held.
 
         This view may be the first to read batches that are still to come, so a player that it
         already follows stays as it is: the next low bytes will say how far it is. They cannot if
@@ -213,6 +249,8 @@ class SlotTable:
             known = self._known[id] = Known(id, seq, ack)
         elif seq > known.seq + BEHIND:
             known.seq, known.ack = seq, ack
+        if here and known.since == NEVER:
+            known.since = self._intent_times.get(id, ack)
         return known
 
     def _enter(self, slots: Slots, source: int, enter: Enter) -> bool:
@@ -224,25 +262,40 @@ class SlotTable:
         if known is None:
             known = self._known[id] = Known(id, seq, ack)
         known.seq, known.ack, known.pace = seq, ack, enter.pace
+        if known.since == NEVER:
+            known.since = self._intent_times.get(id, ack)
         slots[source, enter.slot] = known, seq
         return True
 
-    def _leave(self, slots: Slots, id: int, seq: int) -> None:
-        known = self._known.get(id)
+    def _leave(self, slots: Slots, id: int, seq: int, *to: int) -> list[int]:
+        """Note that a player went to the square `to`, or out of the game; return when the moves
+        were due that this replaces."""
+        known, replaced = self._known.get(id), list[int]()
         if known is None:
             # An old snapshot must not give it its slot again.
             self._known[id] = Known(id, seq, 0)
-            return
-        known.seq = max(seq, known.seq)
+            return replaced
+        if seq > known.seq:
+            known.seq = seq
+            if not to:
+                replaced = self._replaced(known, 0)
+            if to not in self.held:
+                known.since = NEVER
         for key, (other, since) in list(slots.items()):
             if other is known and since < seq:
                 del slots[key]
+        return replaced
 
-    def _read(self, square: Square, payload: bytes, now: int | None = None) -> None:
+    def _read(
+        self, square: Square, payload: bytes, now: int | None = None, missed: int = NEVER
+    ) -> list[int]:
         """Learn from a snapshot who has which slot in a square; b"" stands for none. With `now`,
-        the time at which it came, the process's players learn from it where they are."""
+        the time at which it came, the process's players learn from it where they are. Returns when
+        the moves in it, and those that they have replaced, were due, as far as that was after the
+        time `missed`."""
+        dues: list[int] = []
         if not payload:
-            return
+            return dues
         slots = self._slots.setdefault(square, {})
         sent, entries = unpack(payload)[3:5]
         for entry in entries:
@@ -250,8 +303,10 @@ class SlotTable:
             if now is not None and enter.id in self._players:
                 track = self._rules.entered(square, sent, enter)
                 self._players[enter.id].moved(square, enter.seq, enter.ack, track, now)
+            dues += self._intent_times.back(enter.id, enter.ack, missed)
             known = self._known.get(enter.id)
             if known is None or enter.seq >= known.seq:
-                known = self._catch_up(enter.id, enter.seq, enter.ack)
+                known = self._catch_up(enter.id, enter.seq, enter.ack, here=True)
                 known.pace = enter.pace
                 slots[entry[0], enter.slot] = known, enter.seq
+        return dues

@@ -3,12 +3,15 @@
 import multiprocessing
 import select
 import socket
+from contextlib import ExitStack
 from dataclasses import replace
 
 import msgpack
+import numpy as np
 import pytest
 
 from flatlands import wire
+from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.swarm.connection import CLOSED, PLAYING
 from flatlands.loadtest.swarm.generator import Generator
 from flatlands.loadtest.swarm.intent_log import IntentLog
@@ -17,6 +20,7 @@ from flatlands.loadtest.swarm.process_options import ProcessOptions
 from flatlands.loadtest.swarm.reader import Flush
 from flatlands.model import Known
 from flatlands.server.net.frames import frame
+from tests.loadtest.test_reader import enter, flush, record, snapshot
 
 PLAN = ProcessOptions(
     address=("127.0.0.1", 1),
@@ -207,3 +211,92 @@ def test_a_swarm_that_is_never_idle_tells_what_it_receives(pipe, generator):
         told.append(pipe[0].recv()[1]["deliveries"])
     # A flush is complete two rounds after it came, and counted until the next one.
     assert told == [0, 0, 30_000, 30_000]
+
+
+def took(counters, *values):
+    """Return whether these, in us, are all latencies that were counted."""
+    found = Histogram()
+    found.add(np.array(values))
+    return bool((Histogram.of(*counters.progress()["latency"]).counts == found.counts).all())
+
+
+def test_a_replaced_move_is_no_delivery_but_has_a_latency(generator):
+    counters, flush = generator.counters, Flush(1, [], 0, None, b"")
+    flush.dues, flush.replaced, flush.arrivals = [9000], [1000, 2000], [10_000, 20_000]
+    counters._ready = [flush]
+    counters.count()
+    assert counters.progress()["deliveries"] == 2
+    assert took(counters, 1000, 11_000, 9000, 19_000, 8000, 18_000)
+
+
+def test_moves_that_are_due_in_the_measured_time_count_whenever_they_come(pipe, generator):
+    counters, clock = generator.counters, iter((5000, 8000))
+    generator.now = lambda: next(clock)
+    generator._obey("measure")
+    generator._obey("stop")
+    flush = Flush(1, [], 0, None, b"")
+    flush.dues, flush.arrivals = [4999, 5000, 7999, 8000], [50_000]
+    counters._ready = [flush]
+    counters.count()
+    counters.wait([4999, 5001, 8000], 60_000, bots=2)
+    counters.turn()
+    assert counters.progress()["deliveries"] == 4
+    assert took(counters, 45_000, 42_001, 54_999, 54_999)
+
+
+@pytest.fixture
+def follower(generator):
+    """Return a function that makes the bot with an index follow the player 50."""
+    with ExitStack() as stack:
+        yield lambda index: _following(generator, index, stack)
+
+
+def _following(generator, index, stack):
+    """Return a bot that plays, and holds a square where it was told of the first move of 50. The
+    second one was due at 2000."""
+    times = generator.play.intent_times
+    times.name(0, 50)
+    times.put(0, 1, 1000)
+    times.put(0, 2, 2000)
+    bot, far = playing(generator, index, _rest=b"", missing=None, _anew=set(), reads=True)
+    stack.enter_context(far)
+    stack.enter_context(bot.socket)
+    generator.sockets.register(bot, select.EPOLLIN)
+    bot.ack_due, bot.flush, bot._unread, bot.pinged, bot.awaited = False, 0, 0, 0, 0
+    bot.intent_log.intents.append(1)
+    bot.view.bots.add(bot)
+    bot.received(frame(msgpack.packb([wire.HELD, 0, 0, 0, 0])), 0)
+    bot.received(frame(snapshot((0, 0), enter(50, 1, 3))), 0)
+    bot.received(flush(1, [0, 0, 0, 0, record(3, 2, 1)]), 1500)
+    return bot
+
+
+def test_a_move_that_never_arrives_counts_with_the_rest_of_the_run(pipe, generator, follower):
+    for index in range(2):
+        follower(index)
+    generator.now = lambda: 10_000
+    generator._obey("report")
+    # Each of the two was told of the first move, and neither of the second.
+    assert pipe[0].recv()[1]["deliveries"] == 2
+    assert took(generator.counters, 500, 500, 8000, 8000)
+
+
+def test_a_move_counts_for_a_bot_until_its_connection_is_lost(generator, follower):
+    bot = follower(0)
+    generator.play.now = lambda: 7000
+    bot.lose("the server is silent")
+    generator.counters.turn()
+    generator._count_outstanding()
+    assert took(generator.counters, 5000)
+
+
+def test_a_bot_that_lags_has_missed_moves_until_a_snapshot_comes(generator, follower):
+    bot, counters = follower(0), generator.counters
+    bot.received(frame(msgpack.packb([wire.RESYNC])), 3000)
+    bot.received(frame(snapshot((0, 0), enter(50, 3, 3, ack=2))), 6000)
+    counters.turn()
+    assert took(counters, 4000)
+    # The snapshot of a square that it comes to hold tells of nothing that it has missed.
+    bot.received(frame(snapshot((0, 0), enter(50, 3, 3, ack=2))), 7000)
+    counters.turn()
+    assert took(counters, 4000)

@@ -247,6 +247,20 @@ def test_moves_that_observers_elsewhere_were_told_get_the_time_at_which_they_wer
     assert mine["lives"][0]["node"] == ("a", 5) != theirs["lives"][0]["node"]
 
 
+def test_moves_elsewhere_that_newer_ones_have_replaced_count_until_those_came():
+    # The sixth is shown by a snapshot, and when the eighth came, the player came into view.
+    news = [(1100, 2, -1, 0), (1900, 2, -3, 1), (2100, 2, -5, 2), (2900, 2, -6, -1)]
+    mine = {"who": "a", "lives": [life(1, 10, [900], news)]}
+    entered = [[3000, 2, -8, 0, 3, 0], [3200, 2, -10, TRACK, 4, 0]]
+    observed = mine["lives"][0]["observed"]
+    observed["news"] = np.array([*observed["news"], *entered])
+    intents = [1000, 1300, 1500, 1600, 2000, 2200, 2400, 2500, 2600, 2800]
+    found = leader.settle([mine, {"who": "b", "lives": [life(2, 50, intents)]}], (1000, 8600))
+    expected = Histogram()
+    expected.add(np.array([100, 600, 400, 500, 100, 600, 400]))
+    assert (found.counts == expected.counts).all()
+
+
 def test_a_generator_that_is_too_slow_is_named_and_the_others_are_not():
     latest = ProgressTotals({"the generator a": 1, "the generator b": 2})
     before = latest.each()

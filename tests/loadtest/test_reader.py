@@ -30,8 +30,8 @@ def snapshot(square, *entries, sent=0, source=0):
     return msgpack.packb([wire.SNAPSHOT, *square, sent, [[source, *entry] for entry in entries]])
 
 
-def flush(number, *batches, now=1000):
-    return frame(msgpack.packb([wire.FLUSH, number, now, batches]))
+def flush(number, *batches, now=1000, crowds=()):
+    return frame(msgpack.packb([wire.FLUSH, number, now, batches, *[crowds] * bool(crowds)]))
 
 
 def nobody():

@@ -36,18 +36,27 @@ class Bot:
         self.view.hold(set(before), set(squares))
         return self
 
-    def shown(self, square, *entries, source=0, missed=False):
-        self.view.snapshot(square, snapshot(square, *entries, source=source), 1000, missed=missed)
+    def shown(self, square, *entries, source=0, missed=None):
+        self.view.snapshot(square, snapshot(square, *entries, source=source), 1000, missed)
         return self
 
     def moved(self, square, seq, ack, track, now):
         if (square, seq, ack) not in self.told:
             self.told.append((square, seq, ack))
 
+    def receive(self, number, *batches, crowds=(), now=1000):
+        """Receive a flush; return it."""
+        data = flush(number, *batches, now=now, crowds=crowds)
+        [(found, _)] = self.reader.parts(data, self.view, now)
+        return found
+
     def read(self, number, *batches, now=1000):
         """Receive a flush; return the due times of the moves that it is the first to tell of."""
-        [(found, _)] = self.reader.parts(flush(number, *batches, now=now), self.view, now)
-        return found.dues
+        return self.receive(number, *batches, now=now).dues
+
+    def replaced(self, number, *batches, **more):
+        """Receive a flush; return the due times of the moves that it replaces."""
+        return sorted(self.receive(number, *batches, **more).replaced)
 
 
 class Town:
@@ -132,6 +141,121 @@ def test_a_move_counts_once_however_many_events_acknowledge_it(town, bot):
     assert bot.told == [(HERE, 2, 1), (HERE, 3, 1)]
 
 
+# Moves of which nothing tells
+
+
+def test_a_player_that_comes_back_is_not_taken_for_its_last_life(town):
+    for number in range(1, 6):
+        town.sends(0, 50, number, number * 100)
+    assert list(town.dues.back(50, 5, 200)) == [500, 400, 300]
+    assert list(town.dues.after(50, 3)) == [400, 500]
+    # In its next life it numbers its moves anew.
+    for number in (1, 2):
+        town.sends(0, 50, number, number * 1000)
+    assert list(town.dues.back(50, 2, 500)) == [2000, 1000]
+    assert list(town.dues.back(50, 2, 0)) == [2000, 1000]
+    assert list(town.dues.after(50, 1)) == [2000]
+    assert list(town.dues.after(50, 0)) == list(town.dues.back(51, 2, 0)) == []
+
+
+def test_all_moves_that_are_kept_are_found_and_none_of_bots_elsewhere():
+    dues = IntentTimes(room(1), 1, elsewhere=True)
+    dues.name(0, 50)
+    for number in range(1, 3 * KEPT):
+        dues.put(0, number, number)
+    assert list(dues.back(50, 3 * KEPT - 1, 0)) == list(range(3 * KEPT - 1, 2 * KEPT - 1, -1))
+    assert list(dues.after(50, 3 * KEPT - 1)) == []
+    assert list(dues.back(51, 9, 0)) == list(dues.after(51, 9)) == []
+
+
+@pytest.fixture
+def five(town):
+    """Let 50 send its moves 1 to 5, due at 100 to 500, and 51 its move 1, due at 90."""
+    for number in range(1, 6):
+        town.sends(0, 50, number, number * 100)
+    town.sends(1, 51, 1, 90)
+
+
+def sketch(square, marks):
+    """A crowd of which the player with slot 3 is told."""
+    return [*square, 0, 0, bytes([4, marks, 1, 1, 0, 0])]
+
+
+@pytest.mark.parametrize("how", ["record", "enter", "sketch"])
+def test_moves_that_a_newer_one_has_replaced_are_found(town, bot, five, how):
+    assert bot.replaced(1, batch(HERE, record(3, 2, 1))) == []
+    if how == "sketch":
+        told = bot.receive(2, crowds=[sketch(HERE, 0x45)])
+    elif how == "enter":
+        told = bot.receive(2, batch(HERE, b"", [enter(50, 5, 9, ack=4)]))
+    else:
+        told = bot.receive(2, batch(HERE, record(3, 5, 4)))
+    assert (told.dues, sorted(told.replaced)) == ([400], [200, 300])
+    assert bot.replaced(3, batch(HERE, record(9 if how == "enter" else 3, 6, 5))) == []
+
+
+def test_moves_before_a_border_are_replaced_by_what_the_player_did_beyond_it(town, five):
+    bot = Bot(town, 50).hold(HERE, THERE).shown(HERE, enter(50, 1, 3))
+    bot.read(1, batch(HERE, record(3, 2, 1)))
+    leave, there = [wire.LEAVE, 50, 3, *THERE], enter(50, 6, 8, ack=4)
+    assert bot.replaced(2, batch(HERE, b"", [leave]), batch(THERE, b"", [there])) == [200, 300]
+    # Whichever is read first.
+    leave, here = [wire.LEAVE, 50, 8, *HERE], enter(50, 9, 8, ack=5)
+    assert bot.replaced(3, batch(HERE, b"", [here]), batch(THERE, b"", [leave])) == []
+
+
+def test_moves_in_squares_that_nobody_holds_were_not_to_be_told(town, five):
+    bot = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
+    bot.read(1, batch(HERE, record(3, 2, 1), [[wire.LEAVE, 50, 3, *THERE]]))
+    assert bot.replaced(2, batch(HERE, b"", [enter(50, 9, 3, ack=4)])) == []
+    # The player stays, but for a while nobody holds the square.
+    bot.hold(before=[HERE])
+    bot.hold(HERE).shown(HERE, enter(50, 10, 3, ack=4))
+    town.sends(0, 50, 6, 600)
+    town.sends(0, 50, 7, 700)
+    assert bot.replaced(3, batch(HERE, record(3, 13, 7))) == [500, 600]
+
+
+def test_moves_before_a_player_came_into_view_were_not_to_be_told(town, five):
+    bot = Bot(town).hold(HERE).shown(HERE, enter(50, 4, 3, ack=2))
+    told = bot.receive(1, batch(HERE, record(3, 8, 5), [enter(51, 7, 4, ack=1)]))
+    assert sorted(told.dues) == [90, 500] and sorted(told.replaced) == [300, 400]
+
+
+def test_a_view_that_becomes_another_takes_over_whom_it_follows(town, five):
+    one, other = Bot(town).hold(THERE), Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
+    one.read(1, batch(THERE, b"", [enter(50, 1, 3), [wire.LEAVE, 50, 2, 9, 9]]))
+    other.read(2, batch(HERE, record(3, 4, 2)))
+    one.view.join(other.view)
+    assert one.replaced(3, batch(HERE, record(3, 6, 5))) == [300, 400]
+
+
+def test_moves_that_a_player_had_sent_when_it_left_are_replaced_by_that(town, bot, five):
+    bot.read(1, batch(HERE, record(3, 2, 1)))
+    assert bot.replaced(2, batch(HERE, b"", [[wire.GONE, 50, 5]])) == [200, 300, 400, 500]
+    assert bot.replaced(3, batch(HERE, b"", [[wire.GONE, 50, 6]])) == []
+
+
+def test_moves_of_its_last_life_are_replaced_when_a_player_comes_back(town, bot, five):
+    bot.read(1, batch(HERE, record(3, 2, 3)))
+    assert bot.replaced(2, batch(HERE, b"", [enter(50, 3, 3)])) == [400, 500]
+
+
+def test_a_bot_that_missed_events_has_missed_the_moves_that_a_snapshot_is_newer_than(town, five):
+    bot = Bot(town).hold(HERE)
+    entries = snapshot(HERE, enter(50, 9, 3, ack=4), enter(51, 2, 4, ack=1))
+    assert sorted(bot.view.snapshot(HERE, entries, 1000, 150)) == [200, 300, 400]
+    assert bot.view.snapshot(HERE, entries, 1000, None) == []
+
+
+def test_moves_that_are_still_under_way_are_outstanding(town, bot, five):
+    bot.read(1, batch(HERE, record(3, 2, 1), [enter(51, 7, 4)]))
+    assert bot.view.outstanding(HERE) == [200, 300, 400, 500]
+    assert bot.view.outstanding(THERE) == []
+    bot.read(2, batch(HERE, record(3, 6, 5)))
+    assert bot.view.outstanding(HERE) == []
+
+
 # Which player is meant
 
 
@@ -193,9 +317,9 @@ def test_a_late_event_from_the_node_that_had_a_player_is_no_news(town, how):
     if how == "enter":
         bot.read(2, batch(HERE, b"", [enter(50, begun, 8)], source=2))
     elif how == "snapshot":
-        bot.shown(HERE, enter(50, begun, 8), source=2, missed=True)
+        bot.shown(HERE, enter(50, begun, 8), source=2, missed=900)
     else:
-        other.shown(HERE, enter(50, begun, 8), source=2, missed=True)
+        other.shown(HERE, enter(50, begun, 8), source=2, missed=900)
         bot.view.join(other.view)
     # The other node had published it before it passed the player on.
     bot.read(3, batch(HERE, record(3, 18), source=1))
@@ -218,7 +342,7 @@ def test_a_missed_enter_is_learned_from_the_snapshot_that_follows(town):
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
     town.two_send(9)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
-    bot.shown(HERE, enter(51, 8, 3, ack=8), missed=True)
+    bot.shown(HERE, enter(51, 8, 3, ack=8), missed=900)
     assert bot.read(2, batch(HERE, record(3, 9, 9))) == [200]
 
 
@@ -227,7 +351,7 @@ def test_a_bot_that_another_node_takes_over_is_told_of_itself_by_the_snapshot_al
     bot.read(1, batch(HERE, b"", [enter(50, 17, 3, ack=7)], source=1))
     begun = 2**24 + 1
     # The event by which it came to the other node was published before it was subscribed there.
-    bot.shown(HERE, enter(50, begun, 8, ack=8), source=2, missed=True)
+    bot.shown(HERE, enter(50, begun, 8, ack=8), source=2, missed=900)
     assert bot.told == [(HERE, 17, 7), (HERE, begun, 8)]
 
 

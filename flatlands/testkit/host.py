@@ -61,7 +61,9 @@ class Host:
         self.node.moderation.start()
         self.node.router.start()
         self.node.play.start()
-        self.tokens = Tokens("a secret of tests", f"{seed} {world}", game=kept_as(type(self.node.game)))
+        self.tokens = Tokens(
+            "a secret of tests", f"{seed} {world}", game=kept_as(type(self.node.game))
+        )
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
         self.sessions: set[Session] = set()

@@ -15,9 +15,9 @@ from flatlands import Part, Refused, Thing, action, flag, number, plain, text
 from flatlands.server.game.play import Play
 from flatlands.server.players.touches import NEVER_MS, Touches, _comes_within
 from flatlands.server.runtime.loop import Loop
+from flatlands.server.squares.peers import OTHER_STORE, OTHER_STORE_AFTER_MS
 from flatlands.server.storage.boards import TOP_KEPT_MS
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
-from flatlands.server.squares.peers import OTHER_STORE, OTHER_STORE_AFTER_MS
 from flatlands.server.storage.items import LEFT_WITHIN_MS, OF, PLACE_LOOK_MS, THINGS_A_STEP
 from flatlands.server.storage.reader import SQUARE_AGAIN_MS
 from flatlands.server.storage.upkeep import GROW_EVERY_MS, PLACE_AGAIN_MS, PLANT_FAILED_MS

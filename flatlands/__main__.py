@@ -13,7 +13,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from flatlands import __version__
-from flatlands.needs import packages
+from flatlands.needs import apart, packages
 
 HELP = """\
 usage: flatlands COMMAND ...
@@ -182,7 +182,8 @@ COMMANDS = {
 
 def _run(module: str, *arguments: str, cwd: Path | None = None) -> int:
     """Run a module as a program, in a folder; return its exit code."""
-    return subprocess.run([sys.executable, "-m", module, *arguments], cwd=cwd).returncode
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.run(command, cwd=cwd, env=apart()).returncode
 
 
 def _game(arguments: Sequence[str]) -> tuple[Path, Sequence[str]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from flatlands import output
+from flatlands.needs import apart
 
 #: The folder in which the secret and the store are, beside the game.
 STATE_FOLDER = ".flatlands"
@@ -40,7 +41,7 @@ def serve(game: Path, options: Sequence[str]) -> int:
     """Serve a game until it is stopped, or until its server ends; return the exit code. Raises
     OSError if the secret cannot be kept, and Played if somebody else serves the game."""
     command = [sys.executable, "-m", "flatlands.server", "--game", str(game), "--author", "1"]
-    environment, patient = _environment(game, os.environ), False
+    environment, patient = _environment(game, apart()), False
     # The server has it too, and would keep it if this process were killed.
     lock = _lock(game)
     command += ["--lock-fd", str(lock)]

@@ -1,5 +1,7 @@
-"""Says in one sentence which package is missing. It imports only what comes with Python."""
+"""Says which package is missing, and lets programs find packages. It imports only what comes with
+Python."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,3 +35,14 @@ def packages(target: str) -> Iterator[None]:
         sys.exit(f"flatlands: the package {name} is not installed for {sys.executable}: run {how}")
     finally:
         _open -= 1
+
+
+def apart() -> dict[str, str]:
+    """Return the environment of a program that finds the same packages as this one, but no modules
+    in the folder in which it starts: an author's own select.py takes no library's place."""
+    found = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
+    if Path.cwd() == ROOT:
+        # In a clone this package is found in that folder.
+        found.insert(0, str(ROOT))
+    path = {"PYTHONPATH": os.pathsep.join(found)} if found else {}
+    return {**os.environ, **path, "PYTHONSAFEPATH": "1"}

@@ -109,3 +109,21 @@ def test_two_games_of_one_folder_are_played_side_by_side(game):
     with playing(game)[0], playing(game, game="other.py")[0]:
         refused(game)
         refused(game, game="other.py")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_modules_of_the_author_take_no_librarys_place(game, workers):
+    for name in ("select", "queue", "flask", "gevent", "world"):
+        (game / f"{name}.py").write_text("raise ImportError('the author has this name, too')")
+    command = [sys.executable, "-P", *PLAY, ".", "--port", "0", "--workers", workers]
+    with Program(command, "play", folder=game, environment=HERE) as program:
+        program.ready(r"http://localhost:\d+", PATIENCE)
+    ended = python("-P", "-m", "flatlands", "test", cwd=game, env={**os.environ, **HERE})
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_a_clone_that_is_not_installed_plays_from_its_folder(game):
+    nowhere = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, *PLAY, str(game), "--port", "0"]
+    with Program(command, "play", folder=ROOT, environment=nowhere) as program:
+        program.ready(r"http://localhost:\d+", PATIENCE)

@@ -29,6 +29,7 @@ usage: flatlands COMMAND ...
   swarm [GAME] [OPTION ...]  let bots play a game on a server of their own, and measure it
   compile                    compile the modules of the server through which a move passes (needs
                              gcc): servers then use less CPU time, and behave the same
+  --version                  print the version of Flatlands
 
 GAME is a folder with a game.py, or a Python file (default: the current folder). OPTIONs are those
 of the server, such as --port 9000 (flatlands play --help lists them), of pytest, of the
@@ -60,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if command in ("--help", "-h", "help"):
             print(HELP, end="")
+            return 0
+        if command == "--version" and not rest:
+            print(f"flatlands {__version__}")
             return 0
         if command == "new":
             return new(rest)

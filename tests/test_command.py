@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from flatlands import author, needs
+from flatlands import __version__, author, needs
 from flatlands.__main__ import COMMANDS, TEMPLATE, main
 from flatlands.server.game import games
 
@@ -45,6 +45,11 @@ def test_help_names_all_commands(capsys, arguments):
     assert main(arguments) == 0
     told = capsys.readouterr().out
     assert all(f"\n  {command} " in told for command in ("new", *COMMANDS))
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"flatlands {__version__}\n"
 
 
 def test_a_new_game_has_the_name_of_its_folder(tmp_path):

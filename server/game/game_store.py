@@ -5,7 +5,7 @@ The store decides, as for what players do: of all who take a thing exactly one g
 that was answered is lost or done twice.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from flatlands.server.game.game_node import GamePlay
@@ -57,7 +57,7 @@ class GameStore:
             play.items.wait(lambda store: store.add(play.boards.score(board, owner, points)))
 
     def transact(
-        self, some: Iterable[Thing | Record | Key], how: Callable[..., Transaction | None]
+        self, some: Sequence[Thing | Record | Key], how: Callable[..., Transaction | None]
     ) -> bool:
         """Change several things and records at once: all of it happens, or nothing. Return False if
         `how` wants nothing.

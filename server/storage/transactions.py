@@ -4,7 +4,7 @@ What is to become of them is a function of what was read. If somebody else was f
 again with what is there now.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from flatlands.server.messages.protocol import Refused
@@ -52,13 +52,15 @@ class _Plan(NamedTuple):
 
 def transact(
     items: Items,
-    some: Iterable[Thing | Record | Key],
+    some: Sequence[Thing | Record | Key],
     how: Callable[..., Transaction | None],
     score: Callable[[str, str, int], Score],
 ) -> bool:
     """Read things and records, and do what `how` makes of them; return False if that is None. It
     waits for the store. `score` makes a score of a board of the game, an owner and points. Raises
     what `how` raises, StoreUnavailable, Refused, and ValueError."""
+    if isinstance(some, Key) or not isinstance(some, list | tuple):
+        raise ValueError(f"a transaction reads a list of things, records and keys, not {some!r}")
     wanted = [_where(items, one) for one in some]
     if len(set(wanted)) < len(wanted):
         raise ValueError("a transaction reads each thing and record once")
@@ -69,6 +71,7 @@ def transact(
             transaction = how(*[each.what for each in read])
             if transaction is None:
                 return None
+            _check(transaction)
             plan = _plan(items, read, transaction)
             scores = [score(board, owner, n) for owner, board, n in transaction.scores if owner]
             if store.transact(plan.changes, scores):
@@ -88,7 +91,22 @@ def transact(
     return done is not None
 
 
+def _check(transaction: object) -> None:
+    """Raise ValueError if a function of a game has returned something else than a transaction."""
+    if not isinstance(transaction, Transaction):
+        raise ValueError(f"return a Transaction or None, not {transaction!r}")
+    for some in (transaction.put, transaction.remove):
+        if not isinstance(some, list | tuple) or not all(
+            isinstance(one, Thing | Record) for one in some
+        ):
+            raise ValueError(
+                f"a Transaction puts and removes lists of things and records, not {some!r}"
+            )
+
+
 def _where(items: Items, one: Thing | Record | Key) -> _Where:
+    if not isinstance(one, Thing | Record | Key):
+        raise ValueError(f"a transaction reads things, records and keys, not {one!r}")
     if isinstance(one, Thing):
         if not one.id:
             raise ValueError(f"{one!r} does not lie anywhere: put it, without reading it")

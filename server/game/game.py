@@ -426,11 +426,12 @@ def every(
     `once`, at one node of the world at a time, or at each if there is no store. If it `waits`, it
     may wait, and is not called again before it has returned. With `each` it is called with the
     players of the node, as Present, including those whose connection is lost: if there are many,
-    several times, each time with some of them. Raises ValueError."""
+    several times, each time with some of them. If it waits too, these calls come one after the
+    other, and a player may have left before its turn comes. Raises ValueError."""
     if not isinstance(seconds, int | float) or seconds < 0.05:
         raise ValueError("write @every(seconds), with 0.05 or more")
-    if each and (once or waits):
-        raise ValueError("@every with each=True takes neither once nor waits")
+    if each and once:
+        raise ValueError("@every takes once or each, not both: `each` has the players of each node")
 
     def mark(method: _F) -> _F:
         vars(method).update(every_seconds=seconds, once=once, waits=waits, each=each)

@@ -169,10 +169,10 @@ class Play:
                 self._needs_leader |= method.once
                 if method.once:
                     call = partial(call_if_leader, self._leader_lease, call)
+                if method.each:
+                    call = partial(call_with_each, node, call, waits=method.waits)
                 if method.waits:
                     call = one_at_a_time(node.spawn, call)
-                if method.each:
-                    call = partial(call_with_each, node, call)
                 node.loop.every(round(seconds * 1000), call, can_wait=True)
 
     def _hooks(self, name: str, *, waits: bool) -> list[Hook]:

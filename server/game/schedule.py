@@ -5,6 +5,7 @@ from collections.abc import Callable
 from flatlands.server.game.game import Present
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.runtime.loop import in_turns
 from flatlands.server.storage.lease import Lease
 from flatlands.world.track import Track, tile_at
 
@@ -20,19 +21,25 @@ def call_if_leader(lease: Lease, hook: Callable[[], object]) -> None:
         hook()
 
 
-def call_with_each(node: GameNode, hook: Callable[..., object]) -> None:
-    """Call a hook with the players of a node, some in each turn of the event loop."""
+def call_with_each(node: GameNode, hook: Callable[..., object], *, waits: bool = False) -> None:
+    """Call a hook with the players of a node, some in each turn of the event loop. If it `waits`,
+    each call ends before the next one begins, and this returns after the last one."""
     residents = node.residents.by_id
 
     def call(some: list[int]) -> None:
         now, ids = node.loop.now(), [id for id in some if id in residents]
+        if not ids:
+            return
         tracks: list[Track] = [residents[id].track for id in ids]
         tiles = [tile_at(track, now) for track in tracks]
         hook(Present(ids, tiles, [now < track.end for track in tracks]))
 
     all = [id for id in residents if id >= OTHERS_FROM]
     parts = [all[at : at + EACH_AT_ONCE] for at in range(0, len(all), EACH_AT_ONCE)]
-    node.loop.in_turns(parts, 1, EACH_PAUSE_MS, call)
+    if waits:
+        in_turns(parts, 1, EACH_PAUSE_MS / 1000, call)
+    else:
+        node.loop.in_turns(parts, 1, EACH_PAUSE_MS, call)
 
 
 def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> Callable[[], object]:

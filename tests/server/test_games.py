@@ -116,7 +116,7 @@ def has(line):
         (has("parts = Cells()"), "cannot be called parts"),
         (has("@every(0)\n    def f(self): 0"), "write @every("),
         (has("@every(1, each=True)\n    def f(self): 0"), "f(self) must be f(self, players)"),
-        (has("@every(1, each=True, once=True)\n    def f(): 0"), "takes neither once nor waits"),
+        (has("@every(1, each=True, once=True)\n    def f(): 0"), "takes once or each, not both"),
         (has("@action\n    def f(self): 0"), "write @action("),
         (has("x = number(3, 1)"), "from 3 to 1 is not a range"),
         (has("async def on_leave(self, me): 0"), "not async"),

@@ -349,6 +349,59 @@ def test_a_method_for_each_player_is_called_at_that_players_node(monkeypatch):
     ]
 
 
+def test_a_method_for_each_player_may_wait_for_the_store(monkeypatch):
+    monkeypatch.setattr(schedule, "EACH_AT_ONCE", 2)
+
+    class Counts(Runs):
+        @every(1, each=True, waits=True)
+        def count(self, players):
+            assert 0 < len(players.ids) <= 2
+            for name in [self.player(id).name for id in players.ids]:
+
+                def more(run):
+                    return Run(name, ms=1 if run is None else run.ms + 1)
+
+                self.best.change(name, more)
+
+    world = World(Counts, nodes=2)
+    for n, name in enumerate(("Ada", "Bob", "Cid", "Dan", "Eve", "Fay")):
+        world.join(name, n % 2)
+    world.run(5)
+    assert {world.game(1).best.read(name).ms for name in ("Ada", "Bob", "Eve", "Fay")} == {5}
+
+
+def test_calls_for_each_player_that_wait_come_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(schedule, "EACH_AT_ONCE", 1)
+    answers = gevent.event.Event()
+    began, ended = [], []
+
+    class Waits(Game):
+        ground = plain()
+
+        @every(1, each=True, waits=True)
+        def look(self, players):
+            [id] = players.ids
+            began.append(id)
+            answers.wait()
+            ended.append(self.player(id))
+
+    harness = Harness(play=Waits)
+    harness.waits, harness.hosts[0].spawn = True, gevent.spawn
+    ada, bob, cid = (harness.place(name, (0, 0)) for name in ("Ada", "Bob", "Cid"))
+    harness.run(5000)
+    assert (began, ended) == ([ada.id], [])
+    for gone in (ada, bob):
+        gone.connection.lose(1000)
+    harness.run(1000)
+    answers.set()
+    gevent.sleep(0.05)
+    assert began == [ada.id, cid.id]
+    assert ended == [None, harness.game_of().player(cid.id)]
+    harness.run(1000)
+    gevent.sleep(0.05)
+    assert began[2:] == [cid.id]
+
+
 def test_hooks_come_less_often_while_the_node_is_late_and_moves_do_not():
     class Busy(Runs):
         def __init__(self, *made):

@@ -176,10 +176,7 @@ class Maker:
     def __call__(self, node: "GameNode") -> "AnyGame":
         """Return the game of a node. Raises InvalidGame if an author's own game fails."""
         try:
-            made = self._kind(node, options=self._options, alone=self._alone)
-            if not hasattr(made, "game"):
-                raise TypeError("__init__ must call super().__init__(node, options, alone)")
-            return made
+            return self._kind(node, self._options, self._alone)
         except Exception as error:
             if not is_own(self._name):
                 raise

@@ -60,6 +60,10 @@ class Play:
         self._node = node
         self.game = make(node)
         self._parts: list[AnyPart] = [self.game, *[part(self.game) for part in self.game.parts]]
+        for part in self._parts:
+            if not hasattr(part, "game"):
+                kind = type(part).__name__
+                raise ValueError(f"{kind}.__init__ must call super().__init__(*args)")
         #: The calls of hooks about players, which wait for their turn.
         self.hook_queues = HookQueues(node.loop, node.spawn)
         self._me = self.game.me

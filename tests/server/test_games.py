@@ -15,6 +15,7 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
 from flatlands.server.runtime.limits import Rates
+from flatlands.testkit import World
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
 from tests.inside import Inside, inside
@@ -122,10 +123,6 @@ def has(line):
         (has("async def on_leave(self, me): 0"), "not async"),
         (has("page = 'bare'"), "must contain <!-- base --> once"),
         (
-            OWN.replace("super().__init__", "print"),
-            "must call super().__init__(node, options, alone)",
-        ),
-        (
             OWN.replace("__init__", "on_steps"),
             "no hook is called on_steps: there are on_enter, on_",
         ),
@@ -158,6 +155,58 @@ def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
     except games.InvalidGame as error:
         told = str(error)
     assert said in told
+
+
+PLAZA = """
+from flatlands import Game as Engine, Part, every, plain
+
+
+class Guests(Part):
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.names = []
+
+    def on_join(self, me, back):
+        self.names.append(me.name)
+        self.game.guests = self.names
+
+
+class Game(Engine):
+    ground, parts = plain(), [Guests]
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.rounds = 0
+
+    @every(0.05)
+    def count(self):
+        self.rounds += 1
+"""
+
+
+def test_the_attributes_of_a_game_and_of_a_part_begin_with_its_object(tmp_path):
+    (tmp_path / "plaza.py").write_text(PLAZA)
+    make = games.Maker(str(tmp_path / "plaza.py"), None, alone=True)
+    harness = Harness(play=lambda node, *_: make(node), nodes=2)
+    for name, host in zip(("Ada", "Bob"), harness.hosts, strict=True):
+        harness.client(host).hello(name)
+    harness.run(1000)
+    made = [harness.game_of(host) for host in harness.hosts]
+    assert [game.guests for game in made] == [["Ada"], ["Bob"]]
+    assert all(game.rounds for game in made)
+
+
+@pytest.mark.parametrize("base", [flatlands.Game, flatlands.Part])
+def test_a_game_or_part_that_does_not_begin_its_object_is_told_so(base):
+    class Bad(base):
+        def __init__(self, *args):
+            self.names = []
+
+    class Plaza(flatlands.Game):
+        parts = [Bad]
+
+    with pytest.raises(ValueError, match=r"Bad.__init__ must call super\(\).__init__\(\*args\)"):
+        World(Bad if base is flatlands.Game else Plaza)
 
 
 def test_nodes_that_play_different_games_do_not_hear_each_other():

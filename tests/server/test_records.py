@@ -357,11 +357,8 @@ def test_a_method_for_each_player_may_wait_for_the_store(monkeypatch):
         def count(self, players):
             assert 0 < len(players.ids) <= 2
             for name in [self.player(id).name for id in players.ids]:
-
-                def more(run):
-                    return Run(name, ms=1 if run is None else run.ms + 1)
-
-                self.best.change(name, more)
+                self.best.add(Run(name))
+                self.best.change(name, lambda run: run.again(ms=run.ms + 1))
 
     world = World(Counts, nodes=2)
     for n, name in enumerate(("Ada", "Bob", "Cid", "Dan", "Eve", "Fay")):

@@ -159,7 +159,7 @@ class Bench:
         node, store, span = self.node, self.node.store_client.store, self.node.grid.span
         assert store is not None
         touches, kinds = node.movement.touches, node.square_context.things
-        [kind] = [number for number, shown in kinds.items() if shown.make is Gem.row]
+        [kind] = [number for number, shown in kinds.items() if shown.make is Gem._row]
         assert touches is not None
         queue, items, gems = f"{THINGS_QUEUE} flatlands {node.channels.ground}", [], []
         stand, side = Counter[Square](), node.grid.side
@@ -179,7 +179,7 @@ class Bench:
             square, (x, y) = resident.square, resident.track.at(self.loop.now())
             # Its cell has no gem of this number, so that it does not grow again.
             id, version = f"Gem:0:0:{1000 + self.number}", 1
-            gem = Gem.row(kind, id, version, x - square[0] * span, y - square[1] * span)
+            gem = Gem._row(kind, id, version, x - square[0] * span, y - square[1] * span)
             body = msgpack.packb((version, x // UNIT, y // UNIT, False, {}))
             items.append(Item(id, NEVER_DUE_MS, f"{square[0]}:{square[1]}", body))
             gems.append((square, gem))

@@ -104,7 +104,7 @@ def measure() -> dict[str, float]:
         [search] = [part for part in node.play._parts if isinstance(part, Search)]
         store = node.store_client.store
         assert store is not None
-        notes = Records(Note).of(lambda: node.play.items)
+        notes = Records(Note)._of(lambda: node.play.items)
         notes.all("nobody")
         _fill(store, node.channels.ground, notes)
         day = almanac.now() // DAY

@@ -2,7 +2,8 @@
 
 Its parts are folders beside this one, which has a symbolic link to each. So they are one package,
 whose names collide with no others, wherever it is installed. Importing it patches, opens and starts
-nothing: what a game imports from here is loaded when it is asked for.
+nothing: what a game imports from here is loaded when it is asked for. Of the modules below it, only
+`bot` and `testkit` are for games too.
 """
 
 import os
@@ -63,6 +64,11 @@ _PUBLIC = {
 }
 
 __all__ = sorted(_PUBLIC)
+
+
+def __dir__() -> list[str]:
+    """Return what games import, whether it is loaded or not."""
+    return __all__
 
 
 def __getattr__(name: str) -> object:

@@ -128,14 +128,14 @@ class Node:
         )
 
         # The map of everybody.
-        self.census = Census(bus, self.outbox, lambda: played.wild_from)
+        self.census = Census(bus, self.outbox, lambda: played._wild_from)
         self.counts = Counts(bus, lambda node: node == id or node in peers.peers)
         self.views = Views(
             self.counts,
             bus,
             lambda: (id, *peers.peers),
             (terrain.seed, grid.side),
-            lambda: played.walked(),
+            lambda: played._walked_today(),
         )
 
         # Listeners: parts made later, which an earlier part notifies.

@@ -31,7 +31,7 @@ class Game(game.Game):
 
     page = "page"
     parts = (Emotes, *_found(), Search)
-    wild_from = DEER_FROM
+    _wild_from = DEER_FROM
 
     def __init__(self, node: GameNode, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)
@@ -39,15 +39,15 @@ class Game(game.Game):
         #: What parts call when a player has made an emote; they may wait.
         self.emoted: list[Callable[[Me, int], None]] = []
 
-    def walked(self) -> Walked:
+    def _walked_today(self) -> Walked:
         """Return who has walked here today."""
         return self.today.walked()
 
-    def renamed(self, player: int, name: str, owner: str) -> None:
+    def _on_renamed(self, player: int, name: str, owner: str) -> None:
         """Give the title a player's present name, if the player has a key."""
         if owner:
             self.today.note(player, name, owner)
 
-    def silenced(self, player: int) -> None:
+    def _on_silenced(self, player: int) -> None:
         """Take a player out of the title."""
         self.today.take_out(player)

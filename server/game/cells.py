@@ -68,7 +68,7 @@ class Cells:
         rule, ms = RULES.index(merge), NEVER_DUE_MS if forget is None else round(forget * 1000)
         self.declared = Declared(rule, persist, most, per_owner, ms, solid)
 
-    def of(self, node: GameNode, name: str) -> "Cells":
+    def _of(self, node: GameNode, name: str) -> "Cells":
         """Return this layer at a node, as its next one; `name` is its name in the store."""
         cells = copy.copy(self)
         cells.layer = CellLayer(self.declared, node, name)

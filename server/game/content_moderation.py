@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Final
 
 from flatlands.server.game.cell_layer import CellLayer, merged, squares_of
-from flatlands.server.game.game import AnyGame
 from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.items import THINGS_A_STEP, Items
@@ -25,13 +24,11 @@ class ContentModeration:
 
     def __init__(
         self,
-        game: AnyGame,
         layers: Sequence[CellLayer],
         items: Items,
         boards: Boards,
         store_client: StoreClient,
     ) -> None:
-        self._game = game
         self._layers = layers
         self._items = items
         self._boards = boards
@@ -63,7 +60,6 @@ class ContentModeration:
         if self._store_client.store is not None:
             self._boards.clear(name)
             self._items.clear_name(name)
-        self._game.clear_name(name)
 
 
 # What operators do with a layer. The store has, for each tile, who wrote there last, and the value

@@ -29,7 +29,7 @@ class Declarations:
             self.records += [records.kind for _, records in recorded(type(part))]
 
     def _add_actions(self, part: AnyPart) -> None:
-        for name, action in part.actions.items():
+        for name, action in part._declared_actions.items():
             if name in self.actions:
                 raise ValueError(f"two parts of the game have an action called {name}")
             self.actions[name] = action

@@ -87,6 +87,14 @@ class Present(NamedTuple):
     walk: list[bool]
 
 
+def seen(game: "AnyGame", player: Player) -> Seen:
+    """Return a player as the node of a game sees it."""
+    values = zip([field.name for field in game.me.fields], player.values, strict=True)
+    x, y = player.track.at(game.now())
+    has, place = SimpleNamespace(**dict(values)), (x / UNIT, y / UNIT)
+    return Seen(player.id, player.name, (x // UNIT, y // UNIT), has, place)
+
+
 def methods(kind: type[object]) -> list[tuple[str, Any]]:
     """Return the attributes of a class, sorted by name, inherited ones included."""
     found: dict[str, Any] = {}
@@ -146,7 +154,7 @@ class Part(Generic[_M]):
     things: Sequence[type[Thing]] = ()
 
     #: What the game's page may ask for, by name: see actions.py.
-    actions: Mapping[str, Action] = {}
+    _declared_actions: Mapping[str, Action] = {}
 
     def __init__(self, game: "Game[_M]") -> None:
         self.game = game
@@ -156,9 +164,9 @@ class Part(Generic[_M]):
         #: What it may change in the store without a player.
         self.store = GameStore(lambda: self.node.play)
         for name, cells in declared(type(self)):
-            setattr(self, name, cells.of(self.node, f"{kept_as(type(self))}.{name}"))
+            setattr(self, name, cells._of(self.node, f"{kept_as(type(self))}.{name}"))
         for name, records in recorded(type(self)):
-            setattr(self, name, records.of(lambda: self.node.play.items))
+            setattr(self, name, records._of(lambda: self.node.play.items))
 
     def __init_subclass__(cls) -> None:
         """Find the actions of a part. Raises ValueError, with a sentence for its author."""
@@ -178,7 +186,7 @@ class Part(Generic[_M]):
                 raise ValueError(
                     f"an action cannot be called {name}: every game has an attribute of that name"
                 )
-        cls.actions = {name: declared_action(name, method) for name, method in marked}
+        cls._declared_actions = {name: declared_action(name, method) for name, method in marked}
 
     # What the engine calls. `me` is a Me, or an object of the game's own class of players.
 
@@ -253,15 +261,17 @@ class Part(Generic[_M]):
         """
         return ()
 
-    def start(self) -> None:
+    # What Flatlands itself overrides besides. It changes with the server.
+
+    def _on_start(self) -> None:
         """Begin, once the node hears others."""
 
-    def stop(self) -> None:
+    def _on_stop(self) -> None:
         """End what other nodes can go on with, because the server is stopping."""
 
     @property
-    def stopped(self) -> bool:
-        """Whether other nodes may go on with all that `stop` ends."""
+    def _has_stopped(self) -> bool:
+        """Whether other nodes may go on with all that `_on_stop` ends."""
         return True
 
     # What games call.
@@ -304,7 +314,7 @@ class Part(Generic[_M]):
         """Return the players in a square, as this node knows them, without computer players."""
         heard = self.node.replicas.squares.get(square)
         players = [] if heard is None else heard.replica.players.values()
-        return [self.game.seen(player) for player in players if player.id >= OTHERS_FROM]
+        return [seen(self.game, player) for player in players if player.id >= OTHERS_FROM]
 
     def players_near(self, tile: Tile, reach: int) -> list[Seen]:
         """Return the players at most `reach` tiles from a tile, along either axis, the nearest
@@ -344,7 +354,8 @@ class Part(Generic[_M]):
 
 class Game(Part[_M]):
     """What is played. A game is a class, also called Game, that inherits from this one and has the
-    game's hooks as methods (docs/games.md). `node` is what it may use of its node (node.py), and
+    game's hooks as methods (docs/games.md). Its own attributes begin in `__init__(self, *args)`,
+    after `super().__init__(*args)`. `node` is what it may use of its node (node.py), and
     `options` the game's own object with the values of its options, or None. `alone` says whether
     this node, without a store, may keep what only one node of the machine may."""
 
@@ -368,8 +379,10 @@ class Game(Part[_M]):
     #: What is added to it: classes, or anything that returns a part when called with the game.
     parts: Sequence[Callable[["AnyGame"], "AnyPart"]] = ()
 
+    # What Flatlands itself overrides besides, with the methods at the end of this class.
+
     #: The map of everybody leaves out computer players with ids from here on: they are no people.
-    wild_from = OTHERS_FROM
+    _wild_from = OTHERS_FROM
 
     def __init_subclass__(cls) -> None:
         """Raise ValueError, with a sentence for its author, if it cannot be a game."""
@@ -387,29 +400,19 @@ class Game(Part[_M]):
         self.node, self.options, self.alone = node, options, alone
         super().__init__(self)
 
-    def seen(self, player: Player) -> Seen:
-        """Return a player as this node sees it."""
-        values = zip([field.name for field in self.me.fields], player.values, strict=True)
-        x, y = player.track.at(self.node.loop.now())
-        has, place = SimpleNamespace(**dict(values)), (x / UNIT, y / UNIT)
-        return Seen(player.id, player.name, (x // UNIT, y // UNIT), has, place)
-
     def begin(self) -> Tile | None:
         """Return the tile on which a newcomer begins. If that is None, if nobody can stand there,
         or if this fails, it begins near the origin, apart from others. An invitation takes
         precedence. It must not wait."""
         return None
 
-    def renamed(self, player: int, name: str, owner: str) -> None:
+    def _on_renamed(self, player: int, name: str, owner: str) -> None:
         """Note that a player of this node has another name. `owner` is the hash of its key."""
 
-    def silenced(self, player: int) -> None:
+    def _on_silenced(self, player: int) -> None:
         """Note that an operator has sent away or muted a player."""
 
-    def clear_name(self, name: str) -> None:
-        """Forget a name wherever it is kept, because an operator wants it."""
-
-    def walked(self) -> Walked:
+    def _walked_today(self) -> Walked:
         """Return who has walked here today, as the title of the page shows it."""
         return Walked([], 0)
 

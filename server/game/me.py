@@ -207,7 +207,7 @@ class Me(Known):
             self._node.play.items.leave(things, self.owner, left)
         finally:
             for thing in left:
-                if thing.wordy:
+                if thing._wordy:
                     log_line("thing", player=self.id, id=thing.id, tile=str(thing.tile))
 
     def write(self, cells: Cells, tiles: Tile | Iterable[Tile], value: int) -> None:

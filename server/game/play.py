@@ -22,6 +22,7 @@ from flatlands.server.game.game import (
     kept_as,
     lasting,
     methods,
+    seen,
 )
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.hooks import Hook, HookQueues
@@ -118,9 +119,7 @@ class Play:
         self.layers: list[CellLayer] = [
             getattr(part, name).layer for part in self._parts for name, _ in declared(type(part))
         ]
-        self.content = ContentModeration(
-            self.game, self.layers, self.items, self.boards, node.store_client
-        )
+        self.content = ContentModeration(self.layers, self.items, self.boards, node.store_client)
         #: What pages are told of it.
         self.kinds = describe(node, self.game, self._declared.events, self.layers)
         self._enable_sensors(node)
@@ -163,7 +162,7 @@ class Play:
     def _add_hooks(self, part: AnyPart) -> None:
         """Add the hooks of a part for actions and plants, and start those that have `every`."""
         node = self._node
-        for name in part.actions:
+        for name in part._declared_actions:
             self._action_hooks[name] = _hook(node, part, name, waits=True)
         if type(part).plant is not Part.plant:
             self._plants.append(_hook(node, part, "plant", partial(_planted, part)))
@@ -217,7 +216,7 @@ class Play:
         if self.hook_queues.full(resident.id):
             self._node.stats["hooks_left_out"] += 1
             return False
-        self._call("on_meet", resident, self.game.seen(other))
+        self._call("on_meet", resident, seen(self.game, other))
         return True
 
     def emit(self, square: Square, player: int, event: Event) -> None:
@@ -225,7 +224,7 @@ class Play:
         number = self._declared.events.get(type(event))
         if number is None:
             raise ValueError(f"{event!r}: the game's `events` do not list this class")
-        row = event.row(number, player, *event.shows())
+        row = event._row(number, player, *event._shows())
         self._node.residents.emit(square, row)
 
     def _plant(self, cell: Tile) -> list[Thing] | None:
@@ -271,14 +270,14 @@ class Play:
     def start(self) -> None:
         """Begin, once the node hears others."""
         for part in self._parts:
-            part.start()
+            part._on_start()
         if self._needs_leader:
             self._leader_lease.start()
 
     def stop(self) -> None:
         """End what other nodes can go on with, since the server stops."""
         for part in self._parts:
-            self._node.loop.guarded(part.stop)
+            self._node.loop.guarded(part._on_stop)
         if self._needs_leader:
             self._node.loop.guarded(self._leader_lease.stop)
 
@@ -291,17 +290,17 @@ class Play:
     @property
     def stopped(self) -> bool:
         """Whether other nodes may go on with all that `stop` ends."""
-        return not self._leader_lease.held and all(part.stopped for part in self._parts)
+        return not self._leader_lease.held and all(part._has_stopped for part in self._parts)
 
     def renamed(self, player: int, name: str, owner: str) -> None:
         """Note that a player of this node has another name; `owner` is the hash of its key."""
         if owner:
             self.boards.note(owner, player, name)
-        self._node.loop.guarded(self.game.renamed, player, name, owner)
+        self._node.loop.guarded(self.game._on_renamed, player, name, owner)
 
     def silenced(self, player: int) -> None:
         """Note that an operator has sent away or muted a player."""
-        self._node.loop.guarded(self.game.silenced, player)
+        self._node.loop.guarded(self.game._on_silenced, player)
 
 
 def _hook(

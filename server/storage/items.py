@@ -211,7 +211,7 @@ class Items:
             (at - first * self._grid.side) * UNIT + UNIT // 2
             for at, first in zip(thing.tile, square, strict=True)
         )
-        return kind.row(number, thing.id, thing.version, x, y, *thing.shows())
+        return kind._row(number, thing.id, thing.version, x, y, *thing._shows())
 
     def publish(self, there: Iterable[Thing | Record], gone: Iterable[Thing] = ()) -> None:
         """Publish which things lie somewhere now, and which do not any more."""
@@ -414,7 +414,7 @@ class Items:
                 found = self.read_thing(item.id, item.body)
                 if found is not None:
                     thing = found[0]
-                    theirs = thing.wordy or thing.id.count(":") == 1
+                    theirs = thing._wordy or thing.id.count(":") == 1
                     if theirs and store.take(self.queue, item.id, only=item.body) is not None:
                         gone.append(thing)
                         self.free(store, thing, item.body)
@@ -430,7 +430,7 @@ class Items:
 
         def question(store: Store) -> None:
             for queue, item, one, waits in self._all(store):
-                if not (bad := one.named(name, NO_NAME)):
+                if not (bad := one._named(name, NO_NAME)):
                     continue
                 after = one.again(**bad)
                 then = [(queue, item._replace(body=self.pack(after, waits)))]
@@ -463,11 +463,11 @@ def group_of(id: str) -> str:
 def _check_put(thing: Thing) -> None:
     """Raise ValueError if a thing cannot be planted, or cannot follow another one."""
     kind = type(thing)
-    if kind.is_counted():
+    if kind._is_counted():
         raise ValueError(
             f"{thing!r}: only players can leave or change a thing with per_square or per_owner"
         )
-    if thing.id and kind.fields != kind.shown:
+    if thing.id and kind.fields != kind._shown:
         raise ValueError(f"{thing!r} has hidden fields: use change(), which reads them")
 
 

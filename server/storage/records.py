@@ -32,7 +32,7 @@ class Records(Generic[_R]):
             raise ValueError("write Records(Kind), with a class that inherits from Record")
         self.kind = kind
 
-    def of(self, items: Callable[[], Items]) -> Self:
+    def _of(self, items: Callable[[], Items]) -> Self:
         """Return these records at a node. `items` returns what its game has in the store, once all
         parts of the game are made."""
         here = copy.copy(self)

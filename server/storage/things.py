@@ -60,7 +60,7 @@ RECORD_ID_CHARS = 120
 _T = TypeVar("_T", bound="Thing")
 
 
-def _shown(what: object, first: str, **values: object) -> str:
+def _text(what: object, first: str, **values: object) -> str:
     """Return how an author reads a thing or a record."""
     return (
         f"{type(what).__name__}({', '.join([first, *(f'{n}={v!r}' for n, v in values.items())])})"
@@ -68,13 +68,13 @@ def _shown(what: object, first: str, **values: object) -> str:
 
 
 class _Fields:
-    """The base of all kinds. `row` is the named tuple in which nodes tell each other of one: what
-    all have, and the fields that are `shown`. A kind is `wordy` if one of these is a text."""
+    """The base of all kinds. `_row` is the named tuple in which nodes tell each other of one: what
+    all have, and the fields that are `_shown`. A kind is `_wordy` if one of these is a text."""
 
     fields: ClassVar[tuple[Field, ...]] = ()
-    shown: ClassVar[tuple[Field, ...]] = ()
-    wordy: ClassVar[bool] = False
-    row: ClassVar[Any] = None
+    _shown: ClassVar[tuple[Field, ...]] = ()
+    _wordy: ClassVar[bool] = False
+    _row: ClassVar[Any] = None
 
     @classmethod
     def _declare(cls, always: Sequence[str]) -> None:
@@ -90,10 +90,10 @@ class _Fields:
         cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXTS_CHARS_MOST)
         if any(field.persist for field in cls.fields):
             raise ValueError(f"a field of {name} has persist=True: only fields of players can")
-        cls.shown = tuple(field for field in cls.fields if field.name[0] != "_")
-        cls.wordy = any(field.type is str for field in cls.shown)
+        cls._shown = tuple(field for field in cls.fields if field.name[0] != "_")
+        cls._wordy = any(field.type is str for field in cls._shown)
         make: Any = namedtuple  # its fields are data
-        cls.row = make(name, [*always, *[field.name for field in cls.shown]])
+        cls._row = make(name, [*always, *[field.name for field in cls._shown]])
 
     @classmethod
     def upgrade(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -123,11 +123,11 @@ class _Fields:
         """The values of its fields."""
         return {field.name: getattr(self, field.name) for field in self.fields}
 
-    def shows(self) -> list[Any]:
+    def _shows(self) -> list[Any]:
         """Return the values of the fields that are shown."""
-        return [getattr(self, field.name) for field in self.shown]
+        return [getattr(self, field.name) for field in self._shown]
 
-    def named(self, name: str, instead: str) -> dict[str, Any]:
+    def _named(self, name: str, instead: str) -> dict[str, Any]:
         """Return `instead` by field, for each that has the value `name` and allows `instead`."""
         texts = [field.name for field in self.fields if field.allows(instead)]
         return {each: instead for each in texts if getattr(self, each) == name}
@@ -205,10 +205,10 @@ class Thing(_Fields):
         self.after, self.places = 0, list[str]()
 
     def __repr__(self) -> str:
-        return _shown(self, str(self.tile), id=self.id, version=self.version, **self.values)
+        return _text(self, str(self.tile), id=self.id, version=self.version, **self.values)
 
     @classmethod
-    def is_counted(cls) -> bool:
+    def _is_counted(cls) -> bool:
         """Return whether there is a limit to the number of these things."""
         return (cls.per_square, cls.per_owner) != (None, None)
 
@@ -269,7 +269,7 @@ class Record(_Fields):
         self._set(values)
 
     def __repr__(self) -> str:
-        return _shown(self, repr(self.id), **self.values)
+        return _text(self, repr(self.id), **self.values)
 
     @classmethod
     def key(cls, id: str) -> Key:
@@ -378,7 +378,7 @@ def middle_of(tile: Any) -> tuple[int, int]:
 def declare(kind: type[Thing] | type[Event]) -> Kind:
     """Return a kind of things or events as nodes tell each other of it."""
     always = (THING_ID, THING_VERSION) if issubclass(kind, Thing) else ()
-    return peer_batches.declare(kind.row, *always, *kind.shown)
+    return peer_batches.declare(kind._row, *always, *kind._shown)
 
 
 def read(kind: type[_T], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> _T:
@@ -389,8 +389,8 @@ def read(kind: type[_T], id: str, version: int, tile: Tile, values: Mapping[str,
 
 
 def of_row(kind: type[_T], row: Any, square: Square, side: int) -> _T:
-    """Return the thing of which a node has told others by `row`, a tuple as in world/things.py.
+    """Return the thing of which a node has told others by `_row`, a tuple as in world/things.py.
     `side` is that of squares in tiles."""
     tile = square[0] * side + row.x // UNIT, square[1] * side + row.y // UNIT
-    values = dict(zip([field.name for field in kind.shown], row[len(_ALWAYS) :], strict=True))
+    values = dict(zip([field.name for field in kind._shown], row[len(_ALWAYS) :], strict=True))
     return read(kind, row.id, row.version, tile, usable(kind.fields, values))

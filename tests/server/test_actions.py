@@ -301,7 +301,7 @@ class Trail(Part):
     def wipe(self, me):
         self.steps[me.tile] = 0
 
-    def stop(self):
+    def _on_stop(self):
         raise RuntimeError("it does not end")
 
 
@@ -352,7 +352,7 @@ def declare(method, name="buy"):
         ),
         (lambda: declare(lambda self, me, n=KEPT: 0), "'n' of the action buy cannot persist"),
         (lambda: declare(lambda self: 0), "the action buy must take me"),
-        (lambda: declare(lambda self, me: None, "stop"), "cannot be called stop"),
+        (lambda: declare(lambda self, me: None, "blocked"), "cannot be called blocked"),
         (
             lambda: Harness(play=type("Double", (Game,), {"parts": (Trail, Trail)})),
             "two parts of the game have an action called wipe",
@@ -475,7 +475,7 @@ def test_an_action_that_finds_the_line_full_is_not_counted_for_the_address(stree
 def test_a_player_that_appears_under_the_same_name_is_not_renamed(street):
     harness, client = street
     renamed = []
-    harness.node.game.renamed = lambda *told: renamed.append(told[1])
+    harness.node.game._on_renamed = lambda *told: renamed.append(told[1])
     for name in ("Ada", "Bea"):
         client.send(33, name, 5)
     assert renamed == ["Bea"]

@@ -29,7 +29,7 @@ WILD_FROM = 2**15
 class Wild(Game):
     """The bare game, where computer players may be animals."""
 
-    wild_from = WILD_FROM
+    _wild_from = WILD_FROM
 
 
 EVERYWHERE = (-(2**31), -(2**31), 2**31, 2**31)

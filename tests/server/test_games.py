@@ -1,5 +1,6 @@
 """Which game a server plays, and what remains of a server without one."""
 
+import pydoc
 import re
 import sys
 from contextlib import closing
@@ -230,6 +231,24 @@ def test_the_package_has_all_that_games_import():
     assert found["Game"].ground is found["terrain"]() is not found["plain"]()
     with pytest.raises(AttributeError, match="no attribute 'Node'"):
         assert flatlands.Node
+
+
+def test_what_an_author_finds_in_the_package_is_what_games_import():
+    assert dir(flatlands) == flatlands.__all__
+    told = pydoc.render_doc(flatlands, renderer=pydoc.plaintext)
+    assert "__getattr__" not in told and "_PUBLIC" not in told
+    for name in flatlands.__all__:
+        assert re.search(rf"^ +(class )?{name}\(|^ +{name} = ", told, re.M), name
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for name in dir(flatlands) if isinstance(kind := getattr(flatlands, name), type)]
+)
+def test_a_class_shows_authors_only_what_the_docs_explain(kind):
+    pages = [ROOT / "docs" / "games.md", ROOT / "examples" / "README.md"]
+    told = str([re.findall("```.*?```|`[^`]+`", page.read_text(), re.S) for page in pages])
+    names = {name for name in dir(kind) if name[0] != "_"} - {*dir(Exception), *dir(tuple)}
+    assert {name for name in names if not re.search(rf"\b{name}\b", told)} == set()
 
 
 def play_example(folder, title):

@@ -151,7 +151,7 @@ class Company:
                     self._came(event.id, event.seq >= INCARNATION)
             elif isinstance(event, SayEvent):
                 self._spoke(event.id, event.text)
-            elif isinstance(event, Emote.row) and event.emote == WAVE:
+            elif isinstance(event, Emote._row) and event.emote == WAVE:
                 self._was_waved_to(event.id)
 
     # What they react to.

@@ -32,15 +32,15 @@ class Walkers(Part):
         if self.herd.lease.held and self.node.store_client.store is not None:
             self.herd.quotes[:] = quotes(self.entries.all(str(self.now() // DAY)))
 
-    def start(self) -> None:
+    def _on_start(self) -> None:
         """Begin to keep the herd."""
         self.herd.start()
 
-    def stop(self) -> None:
+    def _on_stop(self) -> None:
         """Let another node keep the herd."""
         self.herd.stop()
 
     @property
-    def stopped(self) -> bool:
+    def _has_stopped(self) -> bool:
         """Whether another node may keep the herd."""
         return not self.herd.lease.held

@@ -52,7 +52,7 @@ def lines(world, player):
 
 
 def record(world, node=0, id=ID):
-    return Records(Dance).of(lambda: world.game(node).node.play.items).read(id)
+    return Records(Dance)._of(lambda: world.game(node).node.play.items).read(id)
 
 
 def test_three_on_two_nodes_make_a_square_bloom_for_a_day_for_all_who_see_it(world):

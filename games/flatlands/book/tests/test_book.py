@@ -109,7 +109,7 @@ def test_a_book_has_room_for_a_limited_number_of_lines_even_if_nobody_reads_it(w
         ada.send(35, "spark", [other.id])
         harness.run(2500)
     owner = harness.node.residents.by_id[ada.id].owner
-    kept = Records(Note).of(lambda: harness.node.play.items).all(owner[:MARK])
+    kept = Records(Note)._of(lambda: harness.node.play.items).all(owner[:MARK])
     assert sorted(line.who for line in kept) == [f"P{n}" for n in range(3, 8)]
     assert [line[1] for line in read(ada)] == [f"P{n}" for n in range(7, 2, -1)]
 
@@ -278,7 +278,7 @@ def test_the_almanac_copies_only_the_lines_that_can_be_in_it(world):
     ada = come(harness, "Ada")
     harness.run(1000)
     part, store = part_of(harness.hosts[0]), harness.node.store_client.store
-    notes, now, owner = Records(Note).of(lambda: harness.node.play.items), part.now(), "a" * MARK
+    notes, now, owner = Records(Note)._of(lambda: harness.node.play.items), part.now(), "a" * MARK
     for kind, once in (("landmark", "0:0"), ("hand", "x"), ("spark", "7 1"), ("cairn", "")):
         notes.add(note(owner, kind, now, once=once))
     old = notes._item(note(owner, "landmark", now, once="1:1"))
@@ -301,7 +301,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 )
 def test_a_statement_of_a_game_is_bounded(world, monkeypatch, bound, value, statement, error):
     harness = world()
-    notes = Records(Note).of(lambda: harness.node.play.items)
+    notes = Records(Note)._of(lambda: harness.node.play.items)
     for n in range(1000 if bound == "TABLES_BYTES" else 4):
         notes.add(note("a" * MARK, "cairn", n))
     part = part_of(harness.hosts[0])
@@ -330,7 +330,7 @@ def test_the_time_of_a_statement_begins_when_it_has_a_thread(monkeypatch):
 def test_a_game_s_statements_read_a_limited_number_of_items(world, monkeypatch):
     harness = world()
     for n in range(8):
-        Records(Note).of(lambda: harness.node.play.items).add(note("a" * MARK, "cairn", n))
+        Records(Note)._of(lambda: harness.node.play.items).add(note("a" * MARK, "cairn", n))
     monkeypatch.setattr(query_tables, "QUEUE_ITEMS", 5)
     assert almanac.select(part_of(harness.hosts[0]), TABLES, "SELECT count(*) FROM note") == [
         [(5,)]

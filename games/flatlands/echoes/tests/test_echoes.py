@@ -453,7 +453,7 @@ def test_two_players_that_race_all_day_fill_neither_the_books_nor_the_store(monk
 
 def test_an_arrival_that_wins_nothing_is_not_counted_for_the_address():
     world = lonely(1)
-    address = part(world, Echoes).actions["arrive"].of_address
+    address = part(world, Echoes)._declared_actions["arrive"].of_address
     ada, ben = join(world, "Ada"), join(world, "Ben")
     run(world, ada)
     # The address of this machine is not limited.

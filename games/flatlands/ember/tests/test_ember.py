@@ -43,7 +43,7 @@ def two(world, there=BESIDE):
 def read(world, node=0):
     """Return what the store has of the ember: its record, or None, and all fires."""
     embers, fires = (
-        Records(kind).of(lambda: world.game(node).node.play.items)
+        Records(kind)._of(lambda: world.game(node).node.play.items)
         for kind in (module.Ember, module.Fire)
     )
     return embers.read(module.EMBER_ID), fires.all(module.FIRE_GROUP)
@@ -348,7 +348,7 @@ def test_whatever_happens_it_goes_through_one_hand_at_a_time_and_each_fire_is_li
             world.run(5)
             ember, fires = read(world, nodes[0])
     assert passed and owed
-    notes = Records(Note).of(lambda: world.game(nodes[0]).node.play.items)
+    notes = Records(Note)._of(lambda: world.game(nodes[0]).node.play.items)
     for id, marks in owed.items():
         for mark in marks:
             assert notes.read(f"{mark}/hand {id}").n == len(marks) and len(mark) == MARK

@@ -123,7 +123,7 @@ RATES = {
 
 
 def test_what_one_address_may_do_is_limited(world):
-    actions = {name: one for part in world().node.play._parts for name, one in part.actions.items()}
+    actions = world().node.play.actions
     limited = {name: one.of_address for name, one in actions.items() if one.of_address}
     assert {name: (rate.rate, rate.burst) for name, rate in limited.items()} == RATES
 

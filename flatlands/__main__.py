@@ -152,12 +152,14 @@ def test(game: Path, options: Sequence[str]) -> int:
     tests = folder / "tests"
     if folder.name == "tests":
         # One file of them.
-        folder, tests = folder.parent, game
+        folder, tests, game = folder.parent, game, folder.parent
     if not tests.exists():
         raise Wrong(
             f"there is no folder tests in {folder}: flatlands new creates one to start from"
         )
-    return _run("pytest", str(tests), *options, cwd=folder)
+    known = game.is_file() or (game / "game.py").is_file()
+    loads = ["-p", LOADING_PLUGIN, "--flatlands-game", str(game)] if known else []
+    return _run("pytest", *loads, str(tests), *options, cwd=folder)
 
 
 def simulate(game: Path, options: Sequence[str]) -> int:
@@ -170,6 +172,8 @@ def swarm(game: Path, options: Sequence[str]) -> int:
     return _run(SWARM_MODULE, "--game", str(game), *options)
 
 
+#: The plugin of pytest that loads the game before its tests.
+LOADING_PLUGIN = "flatlands.testkit.loading"
 #: The module of the command `simulate`.
 SIMULATE_MODULE = "flatlands.testkit.simulate"
 #: The module of the command `swarm`.

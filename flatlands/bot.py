@@ -79,6 +79,9 @@ class Player:
         #: x, y, dx, dy in units; when it began in ms of node time, and how long it lasts.
         self.track: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
 
+    def __repr__(self) -> str:
+        return f"Player({self.id}, {self.name!r}, {self.values})"
+
     def at(self, now: float) -> tuple[float, float]:
         """Return where it is at a node time, in tiles."""
         x, y, dx, dy, start, lasts = self.track
@@ -92,6 +95,9 @@ class Thing:
 
     def __init__(self, type: str, id: str, x: float, y: float, values: dict[str, Any]) -> None:
         self.type, self.id, self.x, self.y, self.values = type, id, x, y, values
+
+    def __repr__(self) -> str:
+        return f"Thing({self.type!r}, {self.id!r}, {self.x}, {self.y}, {self.values})"
 
 
 class Playing:

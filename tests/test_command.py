@@ -8,6 +8,7 @@ import pytest
 from flatlands import __version__, author, needs
 from flatlands.__main__ import COMMANDS, TEMPLATE, main
 from flatlands.server.game import games
+from tests.processes import ROOT
 
 ENDED = subprocess.CompletedProcess([], 0)
 
@@ -77,6 +78,25 @@ def test_one_file_of_the_tests_can_be_run(tmp_path, monkeypatch):
     assert main(["test", str(file), "-q"]) == 0
     [(command, more)] = ran
     assert command[-2:] == [str(file), "-q"] and more["cwd"] == folder
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("named", ["", "game.py", "tests/test_game.py"])
+def test_a_game_that_does_not_load_is_said_once_by_its_tests(tmp_path, monkeypatch, capfd, named):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    folder = tmp_path / "mygame"
+    main(["new", str(folder)])
+    with (folder / "game.py").open("a") as file:
+        file.write("\n\nclass Hop(Event):\n    high = 3\n")
+    capfd.readouterr()
+    assert main(["test", str(folder / named)]) == pytest.ExitCode.USAGE_ERROR
+    told = capfd.readouterr()
+    line = (folder / "game.py").read_text().splitlines().index("class Hop(Event):") + 1
+    assert told.err.strip() == (
+        f"ERROR: the game does not load: {folder / 'game.py'}, line {line}: NameError: "
+        "name 'Event' is not defined: correct that first, since every test plays it"
+    )
+    assert "Traceback" not in told.out and "HERE" not in told.out
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -123,6 +123,25 @@ def test_a_player_that_may_not_play_is_told_why():
     assert world.join("Bob", ticket="yes").refused == ""
 
 
+@pytest.mark.parametrize("store", [True, False])
+def test_games_and_rules_know_whether_there_is_a_store(store):
+    class Asks(Hunt):
+        def __init__(self, *args):
+            super().__init__(*args)
+            self.begun_with = self.has_store
+
+    world = World(Asks, store=store)
+    world.lose_store()
+    assert world.has_store == world.game().has_store == world.game().begun_with == store
+
+
+def test_what_a_bot_sees_is_printed_with_its_values():
+    ada = World(Hunt).join("Ada", at=(0, 0))
+    [coin] = ada.things("Coin")
+    assert repr(coin) == f"Thing('Coin', {coin.id!r}, 3.5, 0.5, {{'worth': 2}})"
+    assert repr(ada.me) == f"Player({ada.id}, 'Ada', {{'coins': 0, 'hidden': False}})"
+
+
 def test_nodes_are_cut_killed_stopped_and_started():
     world = World(Hunt, nodes=2)
     ada, bob = world.join("Ada", 0, at=(0, 0)), world.join("Bob", 1, at=(0, 3))

@@ -187,7 +187,9 @@ class Player(Playing):
 class World:
     """A world in which a `game` is played: its class, the name of a shipped one, or the path of a
     folder or file. It has this many `nodes`, numbered from 0 on, each with a clock that is `skew`
-    seconds ahead of the one before. They share a store, unless `store` is false. `options` are
+    seconds ahead of the one before. They share a store, unless `store` is false, as it is in some
+    worlds of `flatlands simulate`: `has_store` says so, and `players` are all who have ever joined.
+    `options` are
     those of the game, as the server makes them. The same `seed` makes links behave the same. Raises
     games.InvalidGame if there is no such game, or if it does not load.
 
@@ -231,8 +233,8 @@ class World:
         self._hosts = list(self._harness.hosts)
         for host in self._hosts:
             self._guard(host)
-        #: Whether it has a store; and all who have ever joined.
-        self.keeps = store
+        #: Whether it has a store, and all who have ever joined.
+        self.has_store = store
         self.players: list[Player] = []
         self.run(START_SECONDS)
 

@@ -281,6 +281,12 @@ class Part(Generic[_M]):
         """The length of a square's side, in tiles."""
         return self.node.grid.side
 
+    @property
+    def has_store(self) -> bool:
+        """Whether the world has a store, so that things, boards and records can be used. It may be
+        out of reach all the same."""
+        return self.node.store_client.store is not None
+
     def broadcast_local(self, name: str, *fields: object) -> None:
         """Send a message to the pages of this node's players, and no others, under a name that the
         game chooses. Fields are None, booleans, whole numbers, texts, and lists of these."""

@@ -20,7 +20,7 @@ class Walkers(Part):
         super().__init__(game)
         node, options = self.node, game.options
         # Without a store the herd of one worker is enough for all.
-        keeps = game.alone or node.store_client.store is not None
+        keeps = game.alone or self.has_store
         sizes = Sizes(options.walkers, options.deer) if keeps else NOBODY
         self.herd = game.herd = Herd(node, sizes)
         if sizes.people:
@@ -29,7 +29,7 @@ class Walkers(Part):
     @every(60, waits=True)
     def read(self) -> None:
         """Give the herd, if it is kept here, the almanac of today, if anybody has asked for it."""
-        if self.herd.lease.held and self.node.store_client.store is not None:
+        if self.herd.lease.held and self.has_store:
             self.herd.quotes[:] = quotes(self.entries.all(str(self.now() // DAY)))
 
     def _on_start(self) -> None:

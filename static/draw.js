@@ -10,6 +10,9 @@ const LAND = ['#1d3557', '#2a5078', '#7d7250', '#33502f', '#26402a', '#4c4f55', 
   '#3d5a38'];
 // The server tells of 96 x 64 tiles at most, and a tile that is seen in part counts as a whole one.
 const WIDEST = 95, HIGHEST = 63;
+// How long it takes until a player who walks past the end of a wall is drawn where it is, ms.
+const SETTLES = 80;
+const ASIDE = [[-1, -1], [1, -1], [-1, 1], [1, 1]];
 const FONT = '13px system-ui, sans-serif', EDGE = 3;    // css px
 
 /** @typedef {CanvasRenderingContext2D} Ctx */
@@ -22,11 +25,18 @@ export function coloured(number) {
 const valuesOf = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(', ');
 
 export class Draw {
-  /** @param {import('./client.js').Client} game @param {HTMLCanvasElement} canvas */
-  constructor(game, canvas, tile) {
+  /** `tile`, `bounds` and `body` are as `join` takes them.
+   * @param {import('./client.js').Client} game @param {HTMLCanvasElement} canvas
+   * @param {number} tile @param {number[] | null} bounds @param {number} body */
+  constructor(game, canvas, tile, bounds, body) {
     this.game = game;
     this.canvas = canvas;
     this.least = tile;
+    this.bounds = bounds;
+    this.body = body;
+    /** @type {Map<number, [number, number]>} How far from where it is a player is drawn, in tiles. */
+    this.aside = new Map();
+    this.drawnAt = 0;                     // node time, ms, of the last frame
     this.tile = tile;                     // css px: larger if the screen would show more than the server tells
     // Of the canvas, in css px: where it is in the window, and how large; and the px of a css px.
     this.box = { left: 0, top: 0, width: 0, height: 0, ratio: 0 };
@@ -108,7 +118,8 @@ export class Draw {
     return [this.left + (x - this.box.left) / this.tile, this.top + (y - this.box.top) / this.tile];
   }
 
-  /** Fit the canvas to its place in the page; return how many tiles it shows.
+  /** Fit the canvas to its place in the page; return how many tiles around its player the server is to tell of:
+   * those that it shows, or twice as many with bounds, where the player may be at the edge.
    * @returns {[number, number]} */
   fit() {
     const { canvas } = this, { left, top, width, height } = canvas.getBoundingClientRect();
@@ -121,9 +132,31 @@ export class Draw {
       if (canvas.getBoundingClientRect().width !== width) {
         Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
       }
-      this.tile = Math.max(this.least, width / WIDEST, height / HIGHEST);
+      this.tile = Math.max(this.least, width / this.#most(0, WIDEST), height / this.#most(1, HIGHEST));
     }
-    return [width / this.tile, height / this.tile];
+    return [this.#told(0, width / this.tile), this.#told(1, height / this.tile)];
+  }
+
+  /** Return how many tiles along an axis lie within the bounds. */
+  #wide(axis) {
+    return this.bounds === null ? Infinity : this.bounds[axis + 2] - this.bounds[axis];
+  }
+
+  /** Return how many tiles along an axis the screen may show, if the server tells of `told`. */
+  #most(axis, told) {
+    return this.bounds === null || 2 * this.#wide(axis) <= told ? told : told / 2;
+  }
+
+  /** Return how many tiles along an axis the server is to tell of, if the screen shows `shown`. */
+  #told(axis, shown) {
+    return this.bounds === null ? shown : 2 * Math.min(shown, this.#wide(axis));
+  }
+
+  /** Return what is in the middle of the screen along an axis, if the player is at a place. */
+  #middle(axis, own, shown) {
+    if (this.bounds === null) return own;
+    const low = this.bounds[axis], high = this.bounds[axis + 2];
+    return high - low <= shown ? (low + high) / 2 : Math.min(Math.max(own, low + shown / 2), high - shown / 2);
   }
 
   /** Draw each frame from now on. */
@@ -141,8 +174,9 @@ export class Draw {
     ctx.fillRect(0, 0, width, height);
     if (game.id === 0) return;
     const [ownX, ownY] = game.walk.drawn(now);
+    const middleX = this.#middle(0, ownX, width / tile), middleY = this.#middle(1, ownY, height / tile);
     // In whole px, so that no seams are seen between tiles.
-    const left = Math.round(width / 2 - ownX * tile), top = Math.round(height / 2 - ownY * tile);
+    const left = Math.round(width / 2 - middleX * tile), top = Math.round(height / 2 - middleY * tile);
     this.left = -left / tile;
     this.top = -top / tile;
     ctx.translate(left, top);
@@ -172,14 +206,40 @@ export class Draw {
         this.label(`${thing.type} ${valuesOf(thing.values)}`, 0, -0.4);
       }));
     }
-    for (const player of game.players) this.#at(player, pieces.player);
+    const { players } = game, before = this.aside, late = Math.exp((this.drawnAt - now) / SETTLES);
+    this.drawnAt = now;
+    this.aside = new Map(players.map(({ id, x, y }) => {
+      const to = this.#clear(x, y), from = before.get(id) ?? to;
+      return [id, [to[0] + (from[0] - to[0]) * late, to[1] + (from[1] - to[1]) * late]];
+    }));
+    for (const player of players) this.#at(player, pieces.player, this.aside.get(player.id));
     this.#by(pieces.over, now);
   }
 
-  /** Draw something at its place. */
-  #at(what, draw) {
+  /** Return how far from a place a player is drawn there, so that its body is not in the walls around it.
+   * @returns {[number, number]} */
+  #clear(x, y) {
+    const { game, body } = this, column = Math.floor(x), row = Math.floor(y);
+    const walls = (dx, dy) => game.blocked(column + dx, row + dy);
+    const between = (at, low, high) => Math.min(Math.max(at, low ? body : 0), high ? 1 - body : 1);
+    if (body === 0 || walls(0, 0)) return [0, 0];
+    let toX = column + between(x - column, walls(-1, 0), walls(1, 0));
+    let toY = row + between(y - row, walls(0, -1), walls(0, 1));
+    for (const [dx, dy] of ASIDE) {
+      if (!walls(dx, dy) || walls(dx, 0) || walls(0, dy)) continue;
+      // Away from the corner.
+      const cornerX = column + (dx > 0 ? 1 : 0), cornerY = row + (dy > 0 ? 1 : 0);
+      const far = Math.hypot(toX - cornerX, toY - cornerY), less = Math.max(body - far, 0);
+      toX += less * (far > 0 ? (toX - cornerX) / far : -dx * Math.SQRT1_2);
+      toY += less * (far > 0 ? (toY - cornerY) / far : -dy * Math.SQRT1_2);
+    }
+    return [toX - x, toY - y];
+  }
+
+  /** Draw something at its place, or so far from it. */
+  #at(what, draw, [aside, below] = [0, 0]) {
     this.ctx.save();
-    this.ctx.translate(what.x, what.y);
+    this.ctx.translate(what.x + aside, what.y + below);
     this.#by(draw, what);
     this.ctx.restore();
   }

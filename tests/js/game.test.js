@@ -116,6 +116,71 @@ test('a click counts from the canvas, and no more tiles are drawn than the serve
   assert.deepEqual(game.draw.fit(), [20, 10]);
 });
 
+test('within bounds the camera stays at the edge, and the server tells of all that is then seen', async () => {
+  const { game } = await playing([], { bounds: [0, 0, 40, 8] });
+  game.draw.begin();
+  assert.deepEqual([game.draw.left + 0, game.draw.top], [0, -1], 'a field that is lower than the screen is in its middle');
+  assert.deepEqual(game.draw.fit(), [40, 16]);
+  assert.deepEqual(game.draw.placeAt(128, 50), [1, -1]);
+  box.width = 5600;
+  assert.deepEqual([game.draw.fit()[0], game.draw.tile], [80, 5600 / 95]);
+  game.draw.bounds = [-300, 0, 300, 8];
+  box.width = 2800;
+  assert.deepEqual([game.draw.fit()[0], game.draw.tile], [95, 2800 / 47.5]);
+  box.width = 560;
+  game.draw.fit();
+});
+
+const WALLS = [['cells', 0, 'walls', []], ['solid', 0, 1, []]];
+
+/** Return where players, by their ids, are drawn in the next frame. */
+function drawnAt(game) {
+  const at = new Map();
+  let last = [0, 0];
+  ctx.translate = (...place) => { last = place; };
+  game.draw.player((_, { id }) => at.set(id, last));
+  game.draw.begin();
+  delete ctx.translate;
+  return at;
+}
+
+test('the bodies of players are drawn outside of the walls around them', async () => {
+  const { game, hear } = await playing(WALLS), at = [0, 1, 300, 512, 700, 1023];
+  const places = at.flatMap((x) => at.map((y) => [1024 + x, 1024 + y]));
+  hear(P.SNAPSHOT, 0, 0, Date.now(), places.map(([x, y], i) => [i + 1, ...enter(OWN + 1 + i, 1, 0, x).with(8, y)]));
+  for (let walls = 0; walls < 256; walls++) {
+    const around = [[0, 0], [1, 0], [2, 0], [0, 1], [2, 1], [0, 2], [1, 2], [2, 2]].filter((_, i) => walls >> i & 1);
+    const tiles = new Uint8Array(256);
+    for (const [x, y] of around) tiles[y * 16 + x] = 1;
+    hear(P.CELLS, 0, 0, 0, true, tiles);
+    pass(10_000);
+    const drawn = drawnAt(game);
+    for (const [i, place] of places.entries()) {
+      const [x, y] = drawn.get(OWN + 1 + i), moved = Math.hypot(x - place[0] / 1024, y - place[1] / 1024);
+      const gaps = around.map(([column, row]) =>
+        Math.hypot(x - Math.min(Math.max(x, column), column + 1), y - Math.min(Math.max(y, row), row + 1)));
+      assert.ok(Math.min(...gaps) > 0.4 - 1e-3, `${around} ${place}: ${x} ${y}`);
+      assert.ok(moved < 0.6 && (Math.min(...gaps) < 0.41 || moved < 1e-3), `${around} ${place}: ${x} ${y}`);
+    }
+  }
+});
+
+test('a player that comes past the end of a wall is soon drawn where it is, and at once without a body', async () => {
+  for (const body of [0.4, 0]) {
+    const { game, hear } = await playing(WALLS, { body }), tiles = Uint8Array.of(15, 0, 1);
+    hear(P.SNAPSHOT, 0, 0, Date.now(), [[1, ...enter(OWN + 1, 1, 0, 16 * 1024)]]);
+    hear(P.CELLS, 0, 0, 0, false, tiles);
+    const far = () => drawnAt(game).get(OWN + 1)[0] - 16;
+    assert.ok(Math.abs(far() - body) < 1e-6);
+    hear(P.CELLS, 0, 0, 0, false, tiles.with(2, 0));
+    pass(40);
+    const soon = far();
+    pass(2000);
+    assert.ok(body === 0 ? soon === 0 : soon > 0.1 && soon < 0.3);
+    assert.ok(far() < 1e-3);
+  }
+});
+
 test('a player whose window loses focus stands, even if the server has just refused something', async () => {
   const { game, hear } = await playing();
   pressed('keydown', 'ArrowRight');

@@ -135,7 +135,7 @@ class Node:
             bus,
             lambda: (id, *peers.peers),
             (terrain.seed, grid.side),
-            lambda: played._walked_today(),
+            lambda: played._walked_lately(),
         )
 
         # Listeners: parts made later, which an earlier part notifies.

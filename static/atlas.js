@@ -22,7 +22,7 @@ import * as P from './protocol.js';
 /** @typedef {{ people: number, computers: number, squares: number | null, nodes: number,
  * broker: string, seed: number, side: number, names: string[], walked: number }} Totals  Of the whole
  * world; `squares` is null if the server does not know. `seed` is that of the ground, and a square is
- * `side` tiles wide. `walked` is how many people walked here within a day, `names` some of theirs. */
+ * `side` tiles wide. `walked` is how many people walked here within two days, `names` some of theirs. */
 
 /** @typedef {{ left: number, top: number, right: number, bottom: number }} Area  In squares. */
 
@@ -316,20 +316,22 @@ export function dotLine({ col, row, grain, people, computers, node }, channels) 
   return `${where} · ${who} · server ${node + 1}`;
 }
 
-/** Return a line for somebody who has not joined yet, and whose name is `own`.
+/** Return a line for somebody who has not joined yet, and whose name is `own`; `been`: it has walked here within two
+ * days.
  * @param {Totals} totals */
-export function invitingLine({ people, computers, names, walked }, own) {
+export function invitingLine({ people, computers, names, walked }, own, been) {
   const others = names.filter((name) => name !== own);
-  const today = listed(others, walked - names.length + others.length);
+  const among = others.length < names.length || (been && walked > others.length);
+  const who = joined([...listed(others, walked - (among ? 1 : 0)), ...among ? ['you'] : []]);
   const clockwork = computers === 0 ? '' : counted(computers, 'clockwork walker');
-  const before = today === '' ? '' : `${today} walked here today.`;
+  const before = who === '' ? '' : `${who.charAt(0).toUpperCase()}${who.slice(1)} walked here in the last two days.`;
   if (people > 0) {
     const beside = clockwork === '' ? '' : `, besides ${clockwork}`;
     return `${counted(people, 'person is', 'people are')} walking now${beside}. ${before}`.trim();
   }
-  if (clockwork === '') return before || 'Nobody is walking now: be the first.';
+  if (clockwork === '') return before || 'Nobody is walking now: the world is yours.';
   const are = `${clockwork} ${computers === 1 ? 'is' : 'are'} out`;
-  return before === '' ? `${are}: be the first to join.` : `${before} ${are}.`;
+  return before === '' ? `${are}: join ${computers === 1 ? 'it' : 'them'}.` : `${before} ${are}.`;
 }
 
 /** Return a line that says who is in view: the player, other people by name, and how many are clockwork,
@@ -341,9 +343,9 @@ export function companyLine(people, clockwork) {
   return all.length === 1 ? 'Only you' : joined(all);
 }
 
-/** Return one or two names of `count` people, and how many others there are; '' if there are none. */
+/** Return one or two names of `count` people, and how many others there are. */
 function listed(names, count) {
-  return joined([...names.slice(0, 2), ...othersOf(count - Math.min(names.length, 2))]);
+  return [...names.slice(0, 2), ...othersOf(count - Math.min(names.length, 2))];
 }
 
 function othersOf(count) {

@@ -39,8 +39,8 @@ class Game(game.Game):
         #: What parts call when a player has made an emote; they may wait.
         self.emoted: list[Callable[[Me, int], None]] = []
 
-    def _walked_today(self) -> Walked:
-        """Return who has walked here today."""
+    def _walked_lately(self) -> Walked:
+        """Return who has walked here within two days."""
         return self.today.walked()
 
     def _on_renamed(self, player: int, name: str, owner: str) -> None:

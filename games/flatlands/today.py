@@ -1,4 +1,4 @@
-"""Who has walked here within the last day, by name: the newest NAMES_MOST people, for the title.
+"""Who has walked here within two days, by name: the newest NAMES_MOST people, for the title.
 
 The names are one item in the store. Each node notes who comes, writes the new names a little later,
 and reads those of other nodes while somebody looks at them. Without a store a node knows only its
@@ -19,8 +19,8 @@ TODAY_QUEUE: Final = "today"
 #: The id of the only item in the queue, and the name of the item's group.
 TODAY_ITEM: Final = "today"
 
-#: Somebody is remembered for so long.
-REMEMBER_MS: Final = 24 * 3600 * 1000
+#: Somebody is remembered for so long: who comes again the next day reads who was here too.
+REMEMBER_MS: Final = 48 * 3600 * 1000
 #: No more people are remembered.
 NAMES_MOST: Final = 100
 

@@ -73,7 +73,7 @@ class View:
 
 class Views:
     """The views of this node's clients. `nodes` returns the ids of all nodes that are alive, and
-    `walked` some names of people who walked here within a day, and the number of these people.
+    `walked` some names of people who walked here within two days, and the number of these people.
     `ground` is the world's seed and side."""
 
     def __init__(

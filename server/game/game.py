@@ -418,8 +418,8 @@ class Game(Part[_M]):
     def _on_silenced(self, player: int) -> None:
         """Note that an operator has sent away or muted a player."""
 
-    def _walked_today(self) -> Walked:
-        """Return who has walked here today, as the title of the page shows it."""
+    def _walked_lately(self) -> Walked:
+        """Return who has walked here within two days, as the title of the page shows it."""
         return Walked([], 0)
 
 

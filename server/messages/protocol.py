@@ -399,7 +399,7 @@ def totals(
 
     `squares` is None if that is not known. `broker` is the name of what joins the nodes. `ground`
     is its seed, and the side of its squares in tiles. `walked` has some names of those who have
-    walked here within a day, and how many people these are.
+    walked here within two days, and how many people these are.
     """
     return _pack([TOTALS, *players, squares, nodes, broker, *ground, *walked])
 

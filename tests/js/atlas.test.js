@@ -134,18 +134,25 @@ test('lines say how many players there are, and count computer players separatel
   assert.equal(lineOf({ ...totals, people: 1, computers: 0, squares: null, nodes: 1,
     broker: 'memory' }, true), '1 person · 1 server · no broker');
   const line = (people, computers, ...names) =>
-    invitingLine({ ...totals, people, computers, names: names.slice(0, 3), walked: names.length }, 'Nora');
+    invitingLine({ ...totals, people, computers, names: names.slice(0, 3), walked: names.length }, 'Nora', false);
+  const again = (...names) =>
+    invitingLine({ ...totals, people: 0, computers: 0, names: names.slice(0, 3), walked: names.length }, 'Nora', true);
   assert.equal(line(23, 0), '23 people are walking now.');
   assert.equal(line(3, 12, 'Mira', 'Ben'), '3 people are walking now, besides 12 clockwork walkers. '
-    + 'Mira and Ben walked here today.');
-  assert.equal(line(0, 0), 'Nobody is walking now: be the first.');
-  assert.equal(line(0, 20), '20 clockwork walkers are out: be the first to join.');
+    + 'Mira and Ben walked here in the last two days.');
+  assert.equal(line(0, 0), 'Nobody is walking now: the world is yours.');
+  assert.equal(line(0, 20), '20 clockwork walkers are out: join them.');
   assert.equal(line(0, 1, 'Mira', 'Ben', 'Cid', 'Dan', 'Eve'),
-    'Mira, Ben and 3 others walked here today. 1 clockwork walker is out.');
+    'Mira, Ben and 3 others walked here in the last two days. 1 clockwork walker is out.');
   assert.equal(line(0, 0, 'Mira', 'Nora', 'Cid', 'Dan'),
-    'Mira, Cid and 1 other walked here today.', 'others than who reads it');
-  assert.equal(line(0, 0, 'Nora'), 'Nobody is walking now: be the first.');
-  assert.equal(line(0, 0, ...Array(100).fill('Mira')), 'Mira, Mira and many others walked here today.');
+    'Mira, Cid, 1 other and you walked here in the last two days.');
+  assert.equal(line(0, 0, 'Nora'), 'You walked here in the last two days.');
+  assert.equal(line(0, 0, ...Array(100).fill('Mira')), 'Mira, Mira and many others walked here in the last two days.');
+  // Who has come again under another name is one of them, unless the server has forgotten that.
+  assert.equal(again('Mira', 'Ben', 'Cid', 'Dan', 'Eve', 'Fay'),
+    'Mira, Ben, 3 others and you walked here in the last two days.');
+  assert.equal(again('Mira', 'Ben'), 'Mira and Ben walked here in the last two days.');
+  assert.equal(again(), 'Nobody is walking now: the world is yours.');
   const atlas = new Atlas();
   atlas.apply(picture(0, true, [0, 0, [0, 5, 2, 1, 0]]), 0);
   assert.equal(dotLine(living(atlas)[0], false), '5 people and 2 clockwork');

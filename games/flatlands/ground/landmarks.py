@@ -12,9 +12,12 @@ from typing import Final
 from flatlands.world.recent import Recent
 from flatlands.world.terrain import GRASS, PATH_FAR, SAND, WATER, WOOD, Terrain, hash32
 
-#: Tiles from the middle of a landmark's tile within which a player is there. A page asks from
-#: within six.
-REACH = 7
+#: Tiles from the middle of a landmark's tile within which a player is there.
+REACH: Final = 7
+
+#: Tiles within which a player that sees a landmark has found it: fewer than lie between it and the
+#: border of its part. A page asks from within eleven, once the landmark is on its screen.
+FOUND_FROM: Final = 12
 
 #: Tiles across a part of the world, and the fewest from a landmark to the border of its part.
 PART: Final = 160

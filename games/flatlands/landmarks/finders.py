@@ -9,7 +9,7 @@ published: only the player that finds a landmark is told.
 
 from flatlands import Me, Part, Records, Refused, StoreUnavailable, action, number
 from flatlands.games.flatlands.finds import MARK, QUEUE, Carved
-from flatlands.games.flatlands.ground.landmarks import PART, REACH, Landmarks
+from flatlands.games.flatlands.ground.landmarks import FOUND_FROM, PART, Landmarks
 from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.server.game.game import Game
 from flatlands.server.messages.table import NUMBER
@@ -49,7 +49,7 @@ class Finders(Part):
         tile = self._landmarks.of(column, row)
         if tile is None:
             raise Refused("landmark", "there is no landmark there")
-        if not me.near(tile, REACH):
+        if not me.near(tile, FOUND_FROM):
             raise Refused("far", "you are too far away from it", None)
         name, mark = f"{column}:{row}", bytes.fromhex(me.owner)[:MARK]
         try:

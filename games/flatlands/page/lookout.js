@@ -7,6 +7,7 @@ import { letterOf } from './keys.js';
 import { PART } from './landmarks.js';
 import { wayTo } from './near.js';
 import * as P from './protocol.js';
+import { hasPlayed } from './session.js';
 import { Terrain } from './terrain.js';
 
 /** @typedef {import('./atlas.js').Dot} Dot */
@@ -177,7 +178,7 @@ export class Lookout {
     if (this.spectator.asked === null) this.spectator.watch(TOTALS_ONLY);
     const { totals } = this.state.atlas;
     this.hud.titleScreen.tell(totals === null ? null : invitingLine(totals,
-      this.net.identity.name));
+      this.net.identity.name, this.hud.lasts && hasPlayed(totals.seed)));
   }
 
   #look(now, passed) {

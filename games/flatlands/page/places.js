@@ -4,7 +4,7 @@ import { isInRing, Landmarks } from './landmarks.js';
 
 /** @typedef {import('./state.js').State} State */
 
-const REACHED = 6;                        // tiles from a landmark within which it is found
+const FOUND_FROM = 11;                    // tiles from a landmark on the screen within which it is found
 const SHOWN_AROUND = 80;                  // tiles along each axis in which landmarks are shown
 
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth',
@@ -20,7 +20,7 @@ export function ordinalOf(number) {
 /** Bring state.marks, state.found and state.sign up to where this page's player is.
  * @param {State} state */
 export function advancePlaces(state) {
-  const { terrain, here } = state, x = Math.floor(here.x), y = Math.floor(here.y);
+  const { terrain, here, viewport } = state, x = Math.floor(here.x), y = Math.floor(here.y);
   if (state.landmarks.terrain !== terrain) {
     state.landmarks = new Landmarks(terrain);
     state.placesAt.x = NaN;
@@ -31,7 +31,10 @@ export function advancePlaces(state) {
   if (state.placesAt.x !== x || state.placesAt.y !== y) {
     state.placesAt = { x, y, posts: landmarks.posts(x - 5, y - 5, x + 5, y + 5) };
     state.marks = landmarks.within(x - SHOWN_AROUND, y - SHOWN_AROUND, x + SHOWN_AROUND, y + SHOWN_AROUND);
-    state.found = state.marks.find((mark) => Math.hypot(mark.x + 0.5 - here.x, mark.y + 0.5 - here.y) <= REACHED) ?? null;
+    state.found = state.marks.find((mark) => {
+      const dx = Math.abs(mark.x + 0.5 - here.x), dy = Math.abs(mark.y + 0.5 - here.y);
+      return dx <= viewport.w / 2 && dy <= viewport.h / 2 && Math.hypot(dx, dy) <= FOUND_FROM;
+    }) ?? null;
   }
   const post = state.placesAt.posts.find((each) => isInRing(here, each));
   if (post === undefined) state.sign = null;

@@ -20,7 +20,9 @@ const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'na
 const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
 const INVITATION_LIMIT = 512;             // characters
 const NOTICE_MS = 15000;                  // for which a notice of an operator is shown
-const PLAYED_KEY = 'flatlands.played';    // kept for this window: when it was last seen to play
+// Kept for this window: when it was last seen to play; and for the browser, in which world, by its seed, it was so last.
+const PLAYED_KEY = 'flatlands.played';
+const REMEMBERED = 48 * 3600 * 1000;      // ms for which the server remembers who has walked there
 const BACK_WITHIN = 5 * 60 * 1000;        // ms after that in which a window that is loaded again plays on
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
@@ -66,7 +68,7 @@ export class Session {
     events.on('you', () => hud.openYou(identity.name, identity.look));
     events.on('appear', (name, look) => this.appear(name, look));
     document.addEventListener('visibilitychange', () => {
-      if (state.ownId !== null) notePlayed();
+      if (state.ownId !== null) notePlayed(state);
     });
     this.#showTitle();
     this.#comeBack();
@@ -162,7 +164,7 @@ export class Session {
     state.ownId = client.id;
     state.margins = { lead: lead / UNIT, drop: drop / UNIT };
     this.near = null;
-    notePlayed();
+    notePlayed(state);
     clearScene(state);
     events.emit('cleared');
     cutCamera(state);
@@ -228,6 +230,7 @@ export class Session {
     const { state } = this;
     state.ownId = state.goal = state.aim = null;
     forWindow.forget(PLAYED_KEY);
+    forBrowser.forget(PLAYED_KEY);
     state.friends.clear();
     state.replica.clear();
     clearScene(state);
@@ -261,8 +264,17 @@ export class Session {
   }
 }
 
-function notePlayed() {
+/** @param {State} state */
+function notePlayed({ terrain }) {
   forWindow.set(PLAYED_KEY, String(Date.now()));
+  forBrowser.set(PLAYED_KEY, `${terrain.seed} ${Date.now()}`);
+}
+
+/** Return whether this browser's player has walked in the world with a seed a short time ago, so that the server may
+ * remember it. */
+export function hasPlayed(seed) {
+  const [where, at] = (forBrowser.get(PLAYED_KEY) ?? '').split(' ').map(Number);
+  return where === seed >>> 0 && Date.now() - at < REMEMBERED;
 }
 
 /** Return the name of the player who invited this one, as the page's address has it. Anybody may have

@@ -1,4 +1,4 @@
-"""Who walked here within a day: their names on the title, at all nodes, and after all restarted."""
+"""Who walked here within two days: names on the title, at all nodes, and after all restarted."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_the_newest_names_are_told_at_all_nodes_and_after_all_were_replaced(two,
     assert told(two) == [["Mia", "Dan", "Cid"], 4]
 
 
-def test_no_name_is_told_for_longer_than_a_day(two):
+def test_no_name_is_told_for_longer_than_two_days(two):
     come(two, "Mira")
     two.run(ASK_EVERY_MS)
     today = two.node.game.today

@@ -76,11 +76,11 @@ def test_the_first_name_is_carved_for_good(world):
 
 def test_a_player_that_is_not_there_finds_nothing(world):
     harness = world()
-    for number, away in enumerate(((7, 3), (0, 9), (400, 0))):
+    for number, away in enumerate(((12, 3), (0, 14), (400, 0))):
         client = come(harness, f"far{number}", away)
         client.send(35, "find", [*PLACE])
         assert client.model.errors == ["far"] and client.connection.closed is None
-    near = come(harness, "near", (6, 3))
+    near = come(harness, "near", (11, 3))
     near.send(35, "find", [PLACE[0] + 1, PLACE[1]])
     assert near.model.errors == ["far"]
     assert find(near) == (1, 1)

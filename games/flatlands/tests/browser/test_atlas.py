@@ -197,7 +197,7 @@ def test_live_shows_the_map_without_playing_and_leads_to_a_title_that_says_who_i
     assert page.evaluate("flatlands.lookout.isOpen && flatlands.state.ownId === null")
     page.get_by_role("link", name="Walk in").click()
     page.get_by_text("walking now").wait_for()
-    page.get_by_text("Fay walked here today.").wait_for()
+    page.get_by_text("Fay walked here in the last two days.").wait_for()
     enter(page)
     # The connection that only watched is closed.
     wait_for(page, "flatlands.lookout.spectator.socket === null")

@@ -288,6 +288,11 @@ def test_help_wording_and_letters_fit_the_device_at_hand(alone, play):
         assert page.get_by_text("Arrows or Z Q S D").is_visible() == keys
         assert page.get_by_text("Touch an arrow").is_hidden() == keys
         assert page.get_by_text("Escape", exact=True).is_visible() == keys
+        # What a newcomer needs comes first, and all else only to those who ask for it.
+        lines, rule = page.locator(".help dt:visible"), page.get_by_text("each square is a channel")
+        assert lines.count() == 6 and not rule.is_visible()
+        page.get_by_text("More", exact=True).locator("visible=true").last.click()
+        assert lines.count() > 12 and rule.is_visible()
         if keys:
             letters_go_by_what_is_printed_and_walking_keys_by_their_place(page)
         # However long the help is, the way to close it is in view.

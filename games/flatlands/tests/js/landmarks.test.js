@@ -66,8 +66,13 @@ test('a player who comes to a landmark or a signpost is told so, and nobody else
   at(mark.x + 4, mark.y);
   assert.deepEqual(state.found, mark);
   assert.ok(state.marks.some(({ name }) => name === mark.name));
-  at(mark.x + 9, mark.y);
-  assert.equal(state.found, null);
+  // From as far as it can be seen, but no farther than eleven tiles.
+  for (const [w, h, dx, dy, finds] of [[40, 24, 10, 0, true], [40, 24, 0, 11, true], [12, 24, 10, 0, false],
+    [12, 24, 5, 9, true], [40, 16, 0, 9, false], [80, 60, 12, 0, false]]) {
+    state.viewport = { ...state.viewport, w, h };
+    at(mark.x + dx, mark.y + dy);
+    assert.equal(state.found === null, !finds, `${dx}, ${dy} on ${w} x ${h}`);
+  }
   at(post.x + 2, post.y);
   const courses = landmarks.courses(post), names = courses.map(({ name }) => name);
   assert.deepEqual(names, ['Barley Turn', 'Plum Turn', 'Juniper Bend']);

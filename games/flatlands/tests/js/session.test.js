@@ -115,3 +115,24 @@ test('a window that played a moment ago plays on when it is loaded again, and no
   identity.keep.forget('flatlands.token');
   assert.deepEqual(await loaded(60_000, null), [], 'it is somebody else now');
 });
+
+test('a browser knows for two days in which world its player has walked, unless that is somebody else now', async (context) => {
+  const { client, state, hud, begin } = await playing(context), { hasPlayed, Session } = await import('../../page/session.js');
+  const day = 24 * 3600 * 1000, { now } = Date;
+  let hidden = () => {};
+  globalThis.document.addEventListener = /** @type {any} */ ((_, act) => { hidden = act; });
+  Object.assign(hud, { banner() {}, titleScreen: { fail() {} } });
+  new Session(client, state, hud, new Events());
+  hidden();
+  assert.equal(hasPlayed(state.terrain.seed), false, 'it is at the title');
+  begin();
+  hidden();
+  assert.deepEqual([hasPlayed(state.terrain.seed), hasPlayed(state.terrain.seed + 1)], [true, false]);
+  for (const [days, knows] of [[1.9, true], [2.1, false]]) {
+    Date.now = () => now() + days * day;
+    assert.equal(hasPlayed(state.terrain.seed), knows);
+  }
+  Date.now = now;
+  client.net.on.refused('kicked', 'an operator sent you away');
+  assert.equal(hasPlayed(state.terrain.seed), false);
+});

@@ -179,5 +179,5 @@ def _check_follows(thing: Thing, old: Thing | None) -> None:
         return
     if thing.version <= old.version:
         raise ValueError(f"change {old!r} into what its again() returns, and not into {thing!r}")
-    if thing.is_counted() and (thing.tile != old.tile or thing.after):
+    if thing._is_counted() and (thing.tile != old.tile or thing.after):
         raise ValueError(f"{thing!r}: a thing with per_square or per_owner stays where it lies")

@@ -16,7 +16,7 @@ export function install({ state, view, hud, session, controls, events, sound }) 
   };
   const echoes = new Echoes(state), note = new RaceNote(then(() => races.next()), then(() => races.stop()));
   const races = new Races(state, session, hud, sound, echoes, note);
-  hud.note(40, note.root);
+  hud.note(60, note.root);
   hud.deed({ letter: 'r', sign: 'race', label: 'Race', lasts: true, at: 40, act: () => races.next(),
     help: 'from a signpost to the next one, against the fastest player’s echo' });
   view.flat.add(10, (ctx, _, screen) => drawCourses(ctx, echoes, screen));

@@ -31,6 +31,7 @@ export class RaceNote {
     this.text.textContent = text;
     this.word.textContent = button;
     show(clock !== '', this.clock);
+    this.root.classList.toggle('offer', clock === '');
     show(button !== '', this.button);
     show(stop, this.close);
     show(what !== null, this.root);

@@ -14,7 +14,7 @@ const TAU = Math.PI * 2;
 
 /** @param {import('../main.js').Game} game */
 export function install({ client, state, view, minimap, map, hud, session, events, sound }) {
-  const ember = new Ember(), note = new EmberNote(), relay = new Relay(state, client, hud, sound, ember, note);
+  const ember = new Ember(), note = new EmberNote(), relay = new Relay(state, client, hud, sound, ember, note, session.told);
   const carrier = () => ember.held?.id ?? null, holder = () => state.drawn.get(carrier() ?? -1);
   view.things.add({ type: FIRE, Pictures: Fires });
   view.things.others.add(10, () => firesOf(ember, state));
@@ -33,7 +33,7 @@ export function install({ client, state, view, minimap, map, hud, session, event
   map.layers.add(10, (ctx, picture, dpr) => drawAll(ctx, ember, holder(), picture, dpr));
   map.said.add(10, () => ember.goal?.mark.name ?? null);
   map.sights.add(10, () => ember.goal && placeOf(ember.goal.mark));
-  hud.note(10, note.root);
+  hud.note(70, note.root);
   hud.tools.help.texts.add(20, 'A fire burns on the plaza. Walk into it, and carry its ember to a dark landmark, which then '
     + 'burns for a day. It soon goes out if you keep it: whoever touches you takes it, and it burns afresh.');
   state.burns = (mark) => ember.fires.has(keyOf(mark));
@@ -43,7 +43,6 @@ export function install({ client, state, view, minimap, map, hud, session, event
     if (state.ownId !== null) ember.advance(state.landmarks, now);
   });
   state.notes.add(40, NOTE);
-  session.told.add('ember');
   events.on('frame', () => relay.frame());
   events.on('followed', (id) => relay.grasp(id));
   return ember;

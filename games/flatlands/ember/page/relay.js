@@ -26,10 +26,12 @@ const OUT = [[587.3, 0, 0.2, 0.75], [293.7, 0.12, 0.5, 0.75]];
 
 export class Relay {
   /** @param {State} state @param {import('../client.js').Client} client @param {import('../hud/hud.js').Hud} hud
-   * @param {import('../sound.js').Sound} sound @param {import('./ember.js').Ember} ember @param {import('./note.js').EmberNote} note */
-  constructor(state, client, hud, sound, ember, note) {
+   * @param {import('../sound.js').Sound} sound @param {import('./ember.js').Ember} ember @param {import('./note.js').EmberNote} note
+   * @param {Set<string>} told  the codes of errors that the player is told of */
+  constructor(state, client, hud, sound, ember, note, told) {
     this.ember = ember;
     this.note = note;
+    this.told = told.add('ember');
     this.state = state;
     this.client = client;
     this.hud = hud;
@@ -56,6 +58,8 @@ export class Relay {
     on.message('fires', (rows) => this.#lit(rows));
     on.error((code) => {
       if (code === 'ember' || code === 'store') this.refused = this.asked;
+      // Whose turn it is, a player who stands in a fire is told once, until it has the ember again.
+      if (code === 'ember') told.delete(code);
     });
   }
 
@@ -118,7 +122,10 @@ export class Relay {
     const { state, hud, sound, before, ember } = this, { ownId } = state, carried = ember.held, id = carried?.id ?? null;
     if (id === before) return;
     this.before = id;
-    if (id === ownId) this.had = this.#fireWithin(INTO);
+    if (id === ownId) {
+      this.had = this.#fireWithin(INTO);
+      this.told.add('ember');
+    }
     if (carried !== null && id === ownId) {
       hud.toast(`You have the ember! It burns for ${BURNS / 1000} s unless somebody takes it.`);
       this.#lead();

@@ -26,13 +26,15 @@ export class Notes {
       title: 'Stop following (Escape)' }, icon('close'));
     stop.addEventListener('click', onUnfollow);
     this.followNote = element('div', { class: 'following note panel', hidden: true }, this.followed, stop);
-    // One above the other: they never cover each other.
+    // Only the first one is shown: style.css hides the others.
     this.root = element('div', { class: 'notes' });
     /** @type {Ordered<HTMLElement>} */
     this.order = new Ordered();
-    this.add(30, this.banner);
+    this.add(0, this.banner);
+    this.add(10, this.toastNote);
+    this.add(30, this.hintNote);
+    this.add(40, this.waitNote);
     this.add(50, this.followNote);
-    for (const each of [this.toastNote, this.waitNote, this.hintNote]) this.add(60, each);
     this.button.addEventListener('click', () => this.onClick?.());
   }
 

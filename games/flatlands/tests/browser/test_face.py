@@ -270,6 +270,41 @@ def test_an_arrow_beside_panels_shows_a_goal_or_player_and_a_click_walks_there(a
     assert page.evaluate("flatlands.state.followed") is None
 
 
+#: What can be seen of the notes; what the screen readers have of them.
+SEEN = """[...document.querySelectorAll('.notes > *')].filter((note) => note.textContent !== ''
+  && note.getBoundingClientRect().height > 1).map((note) => note.textContent)"""
+READ = "document.querySelector('.notes').innerText"
+
+
+def test_of_all_notes_the_most_important_one_is_shown(alone, play):
+    page = play("Nan", url=alone.url)
+    wait_for(page, "flatlands.state.walkers.length > 0")
+    page.evaluate("""() => {
+      const { hud } = flatlands.lookout, more = (sort) => {
+        const note = document.createElement('div');
+        note.className = `note panel ${sort}`;
+        note.append(`an ${sort}`, document.createElement('button'));
+        return note;
+      };
+      hud.note(60, globalThis.offer = more('offer'));
+      hud.note(70, globalThis.other = more('other'));
+      hud.hint('a hint');
+      hud.toast('a toast');
+      hud.banner('a banner');
+    }""")
+    for hide, left in (
+        ("flatlands.lookout.hud.banner(null)", "a toast"),
+        ("flatlands.lookout.hud.notes.toastNote.replaceChildren()", "a hint"),
+        ("flatlands.lookout.hud.notes.hintNote.replaceChildren()", "an other"),
+        ("other.hidden = true", "an offer"),
+    ):
+        assert left in page.evaluate(READ)
+        page.evaluate(hide)
+        assert page.evaluate(SEEN) == [left]
+        buttons = page.locator(".offer button:visible, .other button:visible")
+        assert buttons.count() == left.startswith("an ")
+
+
 #: A French keyboard, as far as the tests press its keys: what is printed at each place.
 AZERTY = {"KeyW": "z", "KeyA": "q", "KeyM": ",", "Semicolon": "m", "KeyQ": "a"}
 

@@ -217,10 +217,10 @@ def test_of_two_clients_with_one_token_the_later_one_plays_however_long_the_game
 
 def test_a_game_that_fails_when_told_of_a_name_or_an_order_holds_up_nobody():
     class Proud(Engine):
-        def renamed(self, player, name, owner):
+        def _on_renamed(self, player, name, owner):
             raise RuntimeError("who?")
 
-        def silenced(self, player):
+        def _on_silenced(self, player):
             raise RuntimeError("who?")
 
     class Guarded(Proud):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatlands.games.flatlands.today import ASK_EVERY_MS, NAMES_MOST, REMEMBER_MS, TODAY_QUEUE
+from flatlands.games.flatlands.today import ASK_EVERY_MS, NAMES_MOST, TODAY_QUEUE
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.players.moderation import BY_OWNER, KICK, MARK_CHARS, MUTE
 from games.flatlands.tests.harness import Harness
@@ -10,6 +10,8 @@ from games.flatlands.walkers.tests.test_herd import herding
 from tests.server.harness import Broken
 
 TOTALS_ONLY = (15, 0, 1, 1, 0, 0)
+
+TWO_DAYS_MS = 2 * 24 * 3600 * 1000
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def test_no_name_is_told_for_longer_than_two_days(two):
     come(two, "Mira")
     two.run(ASK_EVERY_MS)
     today = two.node.game.today
-    two.clock.time += REMEMBER_MS - 2 * ASK_EVERY_MS
+    two.clock.time += TWO_DAYS_MS - 2 * ASK_EVERY_MS
     assert today.walked() == (["Mira"], 1)
     two.clock.time += 3 * ASK_EVERY_MS
     assert today.walked() == ([], 0)

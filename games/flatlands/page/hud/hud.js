@@ -159,6 +159,7 @@ export class Hud {
     this.ring.close(false);
     closeSheet();
     this.stick.release();
+    this.hint(null);                      // it is about the walk
     this.titleScreen.open(suggestedName, look, invitedBy);
     this.#turn();
   }

@@ -584,14 +584,22 @@ def test_a_page_that_is_refused_or_sent_away_says_why_and_tries_again_where_that
         ):
             page.evaluate(f"() => flatlands.net.socket.send({malformed})")
             page.get_by_label("Your name").wait_for()
+            assert page.locator(".hint.shown").count() == 0, "nobody walks any more"
             assert said in page.locator(".error").inner_text()
             assert page.evaluate("[flatlands.net.socket, flatlands.net.retryAt]") == [None, None]
             enter(page, "Rude")
+            page.locator(".hint.shown").wait_for()
         second.get_by_label("Your name").fill("Second")
         second.keyboard.press("Enter")
         second.get_by_text("This world is full").wait_for()
         second.get_by_text("Next try in").wait_for()
         assert second.evaluate("flatlands.net.retryAt") is not None
+        for width, height in ((1280, 720), (1024, 768), (844, 390), (390, 844), (320, 568)):
+            second.set_viewport_size({"width": width, "height": height})
+            card, banner = (second.locator(each).bounding_box() for each in (".card", ".banner"))
+            beside = banner["x"] >= card["x"] + card["width"]
+            assert beside or banner["y"] + banner["height"] <= card["y"], (width, card, banner)
+            assert banner["x"] + banner["width"] <= width
         for each in (page, second):
             each.context.close()
 

@@ -249,7 +249,8 @@ def _browsable(host: str) -> str:
 def _address_for_others(host: str) -> str | None:
     """Return this machine's address in its network; None if it is in none, or if others cannot
     reach a server that listens on `host`."""
-    if host not in ("0.0.0.0", "::"):
+    # A hosting service names the port by the variable, and lets nobody reach this address.
+    if host not in ("0.0.0.0", "::") or "PORT" in os.environ:
         return None
     # To connect a datagram socket sends nothing, but tells from which address it would be sent. The
     # address to connect to is one of those reserved for documentation.

@@ -278,6 +278,18 @@ def test_the_addresses_that_are_shown_are_for_a_browser_here_and_for_others(host
 
 
 @pytest.mark.process
+@pytest.mark.parametrize(("variables", "lines"), [({}, 1), ({"PORT": "8000"}, 0)])
+def test_a_hosting_service_is_told_no_address_for_others(variables, lines):
+    server = ServerProcess(HOST="0.0.0.0", **variables)
+    try:
+        server.stop()
+        said = [line for line in iter(server.line, None) if "in your network" in line]
+        assert len(said) == lines
+    finally:
+        server.close()
+
+
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("number", "secret", "said"),
     [

@@ -118,7 +118,7 @@ export class Hud {
   }
 
   /** Show a note when none before it has anything to say. The banner has the place 0, toasts have 10, hints 30, what
-   * the player waits for 40, and who is followed 50. One with the class `offer` gives way to those after it, too.
+   * the player waits for 40, and who is followed 80. One with the class `offer` gives way to those after it, too.
    * @param {number} at @param {HTMLElement} root */
   note(at, root) {
     this.notes.add(at, root);

@@ -34,7 +34,8 @@ export class Notes {
     this.add(10, this.toastNote);
     this.add(30, this.hintNote);
     this.add(40, this.waitNote);
-    this.add(50, this.followNote);
+    // What has a clock, such as a race, comes before it.
+    this.add(80, this.followNote);
     this.button.addEventListener('click', () => this.onClick?.());
   }
 

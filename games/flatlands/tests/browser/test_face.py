@@ -291,12 +291,15 @@ def test_of_all_notes_the_most_important_one_is_shown(alone, play):
       hud.hint('a hint');
       hud.toast('a toast');
       hud.banner('a banner');
+      hud.notes.followed.textContent = 'who is followed';
+      hud.notes.followNote.hidden = false;
     }""")
     for hide, left in (
         ("flatlands.lookout.hud.banner(null)", "a toast"),
         ("flatlands.lookout.hud.notes.toastNote.replaceChildren()", "a hint"),
         ("flatlands.lookout.hud.notes.hintNote.replaceChildren()", "an other"),
-        ("other.hidden = true", "an offer"),
+        ("other.hidden = true", "who is followed"),
+        ("flatlands.lookout.hud.notes.followNote.hidden = true", "an offer"),
     ):
         assert left in page.evaluate(READ)
         page.evaluate(hide)

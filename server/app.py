@@ -80,7 +80,7 @@ class Server:
             proxies=settings.trusted_proxies,
             now=self.node.loop.now,
         )
-        admission = Admission(self.node, tokens, limits, capacity)
+        self._admission = admission = Admission(self.node, tokens, limits, capacity)
         self._sessions = Sessions(self.node, admission, tokens, limits)
 
         # The other workers of this machine, if there are any that gather neighbours.
@@ -195,6 +195,11 @@ class Server:
             loop.beat()
             self.stats["late_ms"] += loop.lag
             self._sessions.check_greetings()
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for one more player."""
+        return self._admission.full
 
     def readiness(self) -> list[str]:
         """Return the reasons why no more players should be sent here; none if it is ready."""

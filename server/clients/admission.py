@@ -135,7 +135,7 @@ class Passing(Protocol):
         """Return the other worker that serves a player in a square; None if none does."""
 
     def another(self) -> int | None:
-        """Return any other worker that takes players; None if none does."""
+        """Return any other worker that takes players and has room; None if none does."""
 
     def pass_hello(
         self,
@@ -187,8 +187,8 @@ class Admission:
 
     @property
     def full_for_newcomers(self) -> bool:
-        """Whether a newcomer would surely find no room. It is not known of other workers of this
-        machine whether they are full: a newcomer is passed on to one, which refuses its hello."""
+        """Whether a newcomer would find no room, as far as is known of the other workers of this
+        machine. One that has become full within the last tenth of a second refuses a hello."""
         return self.full and (self.passing is None or self.passing.another() is None)
 
     def decide(self, request: Request) -> None:

@@ -67,17 +67,18 @@ def slot_name(slot: int) -> str:
     return f"slot-{slot}"
 
 
-def pack_plan(plan: Plan, takes: Sequence[int], workers: int) -> bytes:
+def pack_plan(plan: Plan, takes: Sequence[int], workers: int, full: Sequence[int] = ()) -> bytes:
     """Return the message with the plan for this many workers; `takes` are the slots whose workers
-    take players."""
-    packed: bytes = msgpack.packb([plan, takes, workers])
+    take players, and `full` those whose workers have no room just now."""
+    packed: bytes = msgpack.packb([plan, takes, workers, full])
     return packed
 
 
-def read_plan(message: bytes) -> tuple[Plan, frozenset[int], int]:
+def read_plan(message: bytes) -> tuple[Plan, frozenset[int], int, frozenset[int]]:
     """Return what `pack_plan` has packed."""
-    plan, takes, workers = msgpack.unpackb(message, use_list=False)
-    return plan, frozenset(takes), workers
+    # A supervisor of an older version, whose workers were replaced, does not say which are full.
+    plan, takes, workers, *full = msgpack.unpackb(message, use_list=False)
+    return plan, frozenset(takes), workers, frozenset(*full)
 
 
 def owner(plan: "Plan | None", square: Square, id: int) -> Slot | None:

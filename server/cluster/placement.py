@@ -33,6 +33,8 @@ class Placement:
         #: The plan, None before there is one, and the slots that take players.
         self.plan: Plan | None = None
         self.takes: Set[Any] = frozenset()
+        #: The slots that are full. Once that has lasted for a second, they take no players either.
+        self.full: Set[Any] = frozenset()
         self._within = within
         self._residents = residents
         self._loop = loop
@@ -50,11 +52,11 @@ class Placement:
     def elsewhere(self, square: Square, id: int) -> Any:
         """Return the other slot that serves a player in a square and takes it, or None."""
         to = owner(self.plan, square, id)
-        return to if to != self.here and to in self.takes else None
+        return to if to != self.here and to in self.takes and to not in self.full else None
 
     def another(self) -> Any:
-        """Return any other slot that takes players, or None."""
-        others = sorted(self.takes - {self.here})
+        """Return any other slot that takes players and has room, or None."""
+        others = sorted(self.takes - self.full - {self.here})
         return random.choice(others) if others else None
 
     def belongs(self, resident: Resident) -> bool:

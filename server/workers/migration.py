@@ -1,11 +1,12 @@
 """Passes players to the worker of this machine that serves their part of the world, so that
 neighbours are together, and takes in those that other workers send.
 
-The plan says which worker that is (placement.py); the supervisor sends it once a second. A client
-is passed on when it says hello, before anything of its player exists, or later, as a takeover in
-which the connection moves too: the worker that has the player gives it up (players/takeovers.py),
-and the other one goes on with all that there was of it (clients/traveller.py). Socket and state are
-one datagram (net/socket_passing.py), and the sender forgets them at once.
+The plan says which worker that is (placement.py); the supervisor sends it once a second, and when a
+worker becomes full or has room again. A client is passed on when it says hello, before anything of
+its player exists, or later, as a takeover in which the connection moves too: the worker that has
+the player gives it up (players/takeovers.py), and the other one goes on with all that there was of
+it (clients/traveller.py). Socket and state are one datagram (net/socket_passing.py), and the sender
+forgets them at once.
 """
 
 import logging
@@ -176,7 +177,7 @@ class Migration(Placement):
         if sock is not None:
             self._take(sock, *unpack(message))
             return
-        plan, takes, self._workers = read_plan(message)
+        plan, takes, self._workers, self.full = read_plan(message)
         self.learn(plan, takes)
 
     def _take(self, sock: Any, address: str, sent: int, what: Greeting | Traveller) -> None:

@@ -1,11 +1,11 @@
 """Several workers on one port: the supervisor binds it, and starts, watches and replaces workers.
 
 Workers are new interpreters that inherit the listener's descriptor. Two pipes join each of them to
-this process (worker.py): a worker reports its state once a second, and the supervisor says when it
-lets newcomers in. Once a second it tells all workers which of them serves which part of the world
-(server/cluster/districts.py). If no broker was named, a ZeroMQ forwarder is one more child, reached
-by Unix sockets in a folder of its own. The supervisor never serves clients itself, and knows
-nothing of the world but these districts.
+this process (worker.py): a worker reports its state, and the supervisor says when it lets newcomers
+in. Once a second, and when a worker becomes full or has room again, it tells all workers which of
+them serves which part of the world (server/cluster/districts.py), and which are full. If no broker
+was named, a ZeroMQ forwarder is one more child, reached by Unix sockets in a folder of its own. The
+supervisor never serves clients itself, and knows nothing of the world but these districts.
 """
 
 import logging
@@ -31,6 +31,7 @@ from flatlands.server.settings import Settings
 from flatlands.server.web.metrics import bury
 from flatlands.server.workers.worker import (
     CLOSE_COMMAND,
+    FULL_MARK,
     OPEN_COMMAND,
     READY_MARK,
     SHUT_MARK,
@@ -80,7 +81,7 @@ class Child:
 
     `said` is the last line that it wrote, empty until it serves. `silent` counts the calls of
     `watch` since that line, about one a second; so a supervisor that stood still itself does not
-    blame its children.
+    blame its children. `on_full` is called when it becomes full or has room again.
     """
 
     def __init__(
@@ -90,8 +91,10 @@ class Child:
         *arguments: str,
         env: Mapping[str, str],
         fds: Sequence[int] = (),
+        on_full: Callable[[], object] = lambda: None,
     ) -> None:
         self.said = ""
+        self._on_full = on_full
         #: How busy a worker is, or None before it has said so.
         self.load: WorkerLoad | None = None
         self.silent = 0
@@ -111,11 +114,13 @@ class Child:
     def _read(self) -> None:
         assert self.process.stdout is not None
         while line := self.process.stdout.readline():
-            self.silent = 0
+            self.silent, full = 0, self.full
             self.said, _, load = line.decode(errors="replace").rstrip("\n").partition("\t")
             self.load = read_load(load)
             if self.serves_since is None:
                 self.serves_since = time.monotonic()
+            if self.full != full:
+                self._on_full()
 
     @property
     def alive(self) -> bool:
@@ -136,6 +141,11 @@ class Child:
     def ready(self) -> bool:
         """Whether it is ready for players."""
         return self.alive and self.said.startswith(READY_MARK)
+
+    @property
+    def full(self) -> bool:
+        """Whether it has no room for players."""
+        return self.alive and self.said.startswith(FULL_MARK)
 
     @property
     def takes(self) -> bool:
@@ -223,6 +233,8 @@ class Supervisor:
         self._reports = tempfile.TemporaryDirectory(prefix="flatlands-reports-")
         self._clock = clock_offset()
         self._districts = Districts() if settings.gather else None
+        #: The slots whose workers take players, as the workers were last told.
+        self._takes: list[int] = []
         self._passage = Passage(self._reports.name)
         if not settings.broker:
             self._folder = tempfile.TemporaryDirectory(prefix="flatlands-")
@@ -401,7 +413,12 @@ class Supervisor:
         if self._folder is not None:
             options += ("--broker", self._environment["BROKER_URL"])
         return Child(
-            f"worker {slot + 1}", "flatlands.server", *options, env=self._environment, fds=[fd]
+            f"worker {slot + 1}",
+            "flatlands.server",
+            *options,
+            env=self._environment,
+            fds=[fd],
+            on_full=self._tell_plan,
         )
 
     def _forget_the_dead(self) -> None:
@@ -418,10 +435,11 @@ class Supervisor:
             for child in self._children:
                 child.watch()
             if self._districts is not None:
-                self._send_districts(self._districts)
+                self._follow(self._districts)
+                self._tell_plan()
 
-    def _send_districts(self, districts: Districts) -> None:
-        """Let the plan follow how busy the workers are, and tell it to all of them."""
+    def _follow(self, districts: Districts) -> None:
+        """Let the plan follow how busy the workers are, and who takes players."""
         loads = {
             slot: child.load._replace(takes=child.takes)
             for slot, child in self._slots.items()
@@ -436,11 +454,17 @@ class Supervisor:
                 100 * max(load.busy for load in loads.values()),
                 workers,
             )
-        takes = [slot for slot, load in loads.items() if load.takes]
-        plan = pack_plan(districts.plan, takes, len(self._workers))
-        for slot in loads:
+        self._takes = [slot for slot, load in loads.items() if load.takes]
+
+    def _tell_plan(self) -> None:
+        """Tell all workers the plan, who takes players, and who is full."""
+        if self._districts is None:
+            return
+        full = [slot for slot, child in self._slots.items() if child.full]
+        message = pack_plan(self._districts.plan, self._takes, len(self._workers), full)
+        for slot in self._workers:
             # A worker that cannot take it now is told again in a second.
-            self._passage.send(slot_name(slot), plan)
+            self._passage.send(slot_name(slot), message)
 
     def _look_after(self, slot: int, child: Child) -> None:
         """Let a child open its door, and start it again whenever it dies, until it is replaced."""

@@ -1,13 +1,14 @@
 """A worker's ends of the two pipes to its supervisor (server/workers/supervisor.py).
 
-Once a second, and after every command, the worker writes a line: its state, the reasons if it is
-not ready, and after a tab how busy it is (`pack_load`). It writes from its event loop, so a loop
-that hangs is silent. It reads commands of one byte each.
+Once a second, after every command, and when it becomes full or has room again, the worker writes a
+line: its state, the reasons if it is not ready, and after a tab how busy it is (`pack_load`). It
+writes from its event loop, so a loop that hangs is silent. It reads commands of one byte each.
 """
 
 import logging
 import os
 import sys
+from itertools import count
 from typing import Protocol
 
 import gevent
@@ -19,10 +20,11 @@ from flatlands.server.runtime.loop import Loop
 
 log = logging.getLogger("flatlands")
 
-#: The first character of a worker's line: it is ready for players; it is not; or it is shut, so
-#: that it lets nobody in any more.
+#: The first character of a worker's line: it is ready for players; it is not; it is not because it
+#: is full; or it is shut, so that it lets nobody in any more.
 READY_MARK = "+"
 UNREADY_MARK = "-"
+FULL_MARK = "="
 SHUT_MARK = "."
 
 #: The commands: let newcomers in; let nobody in any more. The end of the pipe means that the
@@ -30,8 +32,11 @@ SHUT_MARK = "."
 OPEN_COMMAND = b"o"
 CLOSE_COMMAND = b"c"
 
-#: Time between two lines.
-LINE_EVERY_S = 1
+#: Time between two looks at whether the worker is full.
+LOOK_EVERY_S = 0.1
+
+#: Looks until the next line, if nothing has changed.
+LOOKS = 10
 
 
 def pack_load(load: WorkerLoad) -> str:
@@ -55,6 +60,10 @@ class Serves(Protocol):
     def loop(self) -> Loop:
         """Its event loop."""
 
+    @property
+    def full(self) -> bool:
+        """Whether it has no room for one more player."""
+
     def readiness(self) -> list[str]:
         """Return why it is not ready for players; nothing if it is."""
 
@@ -76,7 +85,7 @@ class Worker:
     def __init__(self, server: Serves, stopping: Event, answers: int) -> None:
         self._server = server
         self._stopping = stopping
-        self._shut = False
+        self._shut = self._full = False
         self._commands, self._answers = sys.stdin.fileno(), answers
         # A stopped supervisor reads nothing, and a worker must not wait for it.
         os.set_blocking(self._answers, False)
@@ -88,13 +97,19 @@ class Worker:
         loop.keep_running("obeying the supervisor", self._obey)
 
     def _keep_reporting(self) -> None:
-        while True:
-            self._report()
-            gevent.sleep(LINE_EVERY_S)
+        for look in count():
+            if look % LOOKS == 0 or self._full != self._server.full:
+                self._report()
+            gevent.sleep(LOOK_EVERY_S)
 
     def _report(self) -> None:
-        reasons = self._server.readiness()
-        state = SHUT_MARK if self._shut else UNREADY_MARK if reasons else READY_MARK
+        reasons, self._full = self._server.readiness(), self._server.full
+        if self._shut:
+            state = SHUT_MARK
+        elif self._full:
+            state = FULL_MARK
+        else:
+            state = UNREADY_MARK if reasons else READY_MARK
         known = self._server.load()
         load = "" if known is None else pack_load(known)
         try:

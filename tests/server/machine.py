@@ -5,6 +5,7 @@ to the other worker, or lost on the way.
 """
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from flatlands.server.cluster.districts import Plan, pack_plan, slot_name
@@ -91,9 +92,10 @@ class Machine(Harness):
         worker.open()
         return host
 
-    def tell(self, plan: Plan) -> None:
-        """Tell all workers a plan, and let them pass on the first players that it concerns."""
-        message = pack_plan(plan, self.taking(), len(self.workers))
+    def tell(self, plan: Plan, full: Sequence[int] = ()) -> None:
+        """Tell all workers a plan, and which slots are full; let them pass on the first players
+        that it concerns."""
+        message = pack_plan(plan, self.taking(), len(self.workers), full)
         for passage in list(self.passages.values()):
             if not passage.host.frozen:
                 passage.arrived(message, None)

@@ -47,9 +47,9 @@ def ask(
             return refused.code, refused.read().decode()
 
 
-def shake(server: Inside | ServerProcess, **headers: str) -> int:
-    """Return the status of the answer to a WebSocket handshake of who may have a place there, even
-    if the server is full."""
+def shake(server: Any, path: str = "/ws?back", **headers: str) -> int:
+    """Return the status of the answer to a WebSocket handshake: unless another path is given, of
+    who may have a place there, even if the server is full."""
     asked = {
         "Upgrade": "websocket",
         "Connection": "Upgrade",
@@ -58,5 +58,5 @@ def shake(server: Inside | ServerProcess, **headers: str) -> int:
         "Sec-WebSocket-Protocol": SUBPROTOCOL,
     }
     with closing(HTTPConnection("localhost", server.port, timeout=PATIENCE)) as connection:
-        connection.request("GET", "/ws?back", headers=asked | headers)
+        connection.request("GET", path, headers=asked | headers)
         return connection.getresponse().status

@@ -1,5 +1,6 @@
 """The plan of the districts: which worker has a square, and how the plan follows the loads."""
 
+import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +29,9 @@ def test_lines_along_columns_rows_and_ids_decide_which_worker_has_a_player():
     assert owner(plan, (3, 9), 6) == 2
     assert owner(plan, (3, 9), 7) == 3
     # Workers get the plan in this form.
-    assert read_plan(pack_plan(plan, [0], 4)) == (plan, {0}, 4)
+    assert read_plan(pack_plan(plan, [0, 2], 4, [2])) == (plan, {0, 2}, 4, {2})
+    # An older supervisor, which an update does not replace, sends this one.
+    assert read_plan(msgpack.packb([plan, [0], 4])) == (plan, {0}, 4, frozenset())
 
 
 def test_players_are_divided_across_the_longer_side_of_where_they_are():

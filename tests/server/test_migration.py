@@ -187,6 +187,27 @@ def test_a_newcomer_that_finds_all_workers_full_is_refused(machine):
     assert not machine.under_way
 
 
+def test_a_newcomer_stays_where_it_came_in_while_the_worker_of_its_district_is_full(machine):
+    west, east = machine.hosts
+    machine.tell(HALVES, full=[1])
+    late = place(machine, "Late", (2, 0), west)
+    machine.tell(HALVES)
+    later = place(machine, "Later", (2, 0), west)
+    assert whose(machine, late) is west and whose(machine, later) is east
+
+
+def test_a_full_worker_refuses_handshakes_while_the_others_are_full_too(machine):
+    west, east = machine.hosts
+    machine.tell(0)
+    assert not west.admission.full_for_newcomers
+    west.admission.capacity = 0
+    assert not west.admission.full_for_newcomers
+    machine.tell(0, full=[1])
+    assert west.admission.full_for_newcomers and not east.admission.full_for_newcomers
+    machine.tell(0)
+    assert not west.admission.full_for_newcomers
+
+
 # While it plays.
 
 

@@ -18,11 +18,12 @@ from gevent.event import Event
 from flatlands.server import settings
 from flatlands.server.workers.draining import STOP_WITHIN
 from flatlands.server.workers.supervisor import Child, Supervisor
+from flatlands.server.workers.worker import Worker
 from tests.brokers import redis_servers
 from tests.processes import BARE, PATIENCE, ROOT, serving
 from tests.quiet import tries
 from tests.server.harness import events
-from tests.server.servers import stats, until
+from tests.server.servers import shake, stats, until
 from tests.server.test_settings import run
 from tests.socket_client import SocketClient
 
@@ -500,3 +501,55 @@ def test_all_come_back_when_a_worker_is_killed_while_players_are_passed_on(slot)
         for client in clients:
             assert set(client.model.players) == set(ids)
             client.close()
+
+
+class FullServer:
+    """Stands for the server of a worker."""
+
+    loop, full = None, False
+
+    def readiness(self):
+        return ["this node is full"] * self.full
+
+    def load(self):
+        return None
+
+
+def test_a_worker_says_at_once_that_it_is_full_and_that_it_has_room_again(monkeypatch):
+    monkeypatch.setattr("flatlands.server.workers.worker.LOOKS", 10**9)
+    server, (reads, writes) = FullServer(), os.pipe()
+    with monkeypatch.context() as patched, open(os.devnull) as commands:
+        patched.setattr(sys, "stdin", commands)
+        worker = Worker(server, Event(), writes)
+    reporting = gevent.spawn(worker._keep_reporting)
+    try:
+        said = []
+        for full in (False, True, False):
+            server.full = full
+            with gevent.Timeout(PATIENCE):
+                gevent.socket.wait_read(reads)
+            said.append(os.read(reads, 100))
+        assert said == [b"+\t\n", b"=this node is full\t\n", b"+\t\n"]
+    finally:
+        reporting.kill()
+        for end in (reads, writes):
+            os.close(end)
+
+
+def test_a_full_server_of_two_workers_answers_newcomers_with_503(monkeypatch):
+    ended = Event()
+    with supervised("--max-players", "2") as supervisor:
+        until(lambda: len(supervisor._takes) == 2)
+        gevent.sleep(1)
+        # From here on workers are told what changes, but nothing once a second.
+        monkeypatch.setattr(Supervisor, "_follow", lambda *_: ended.wait())
+        players = [SocketClient(supervisor.port).hello(f"P{n}") for n in range(4)]
+        until(lambda: shake(supervisor, "/ws") == 503)
+        assert shake(supervisor, "/ws?back") == shake(supervisor, "/ws?watch") == 101
+        players.pop().close()
+        until(lambda: shake(supervisor, "/ws") == 101)
+        players.append(SocketClient(supervisor.port).hello("Late"))
+        until(lambda: shake(supervisor, "/ws") == 503)
+        for player in players:
+            player.close()
+        ended.set()

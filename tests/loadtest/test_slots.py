@@ -210,10 +210,10 @@ def test_moves_in_squares_that_nobody_holds_were_not_to_be_told(town, five):
     assert bot.replaced(2, batch(HERE, b"", [enter(50, 9, 3, ack=4)])) == []
     # The player stays, but for a while nobody holds the square.
     bot.hold(before=[HERE])
-    bot.hold(HERE).shown(HERE, enter(50, 10, 3, ack=4))
+    bot.hold(HERE).shown(HERE, enter(50, 10, 3, ack=5))
     town.sends(0, 50, 6, 600)
     town.sends(0, 50, 7, 700)
-    assert bot.replaced(3, batch(HERE, record(3, 13, 7))) == [500, 600]
+    assert bot.replaced(3, batch(HERE, record(3, 13, 7))) == [600]
 
 
 def test_moves_before_a_player_came_into_view_were_not_to_be_told(town, five):

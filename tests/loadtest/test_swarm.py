@@ -345,15 +345,14 @@ def test_moves_that_a_stalled_server_replaced_across_borders_are_not_missing(tmp
 def test_moves_in_a_stall_that_outlasts_the_measured_time_count_with_all_of_it(tmp_path):
     def stall(process):
         server = child(process, "--spread")
-        time.sleep(3)
         server.suspend()
-        time.sleep(4.5)
+        time.sleep(4)
         server.resume()
 
+    # It begins three seconds or so after the measured time, or later on a busy machine.
     code, result, said = disturbed(tmp_path, stall, "--bots 40 --seconds 6")
     assert code == 0, said
-    # A quarter of the moves, at least, was due more than two seconds before the stall was over.
-    assert result["latency"]["p90"] > 2000
+    assert result["latency"]["p90"] > 1000
 
 
 def test_a_swarm_that_was_starved_says_so_and_judges_nothing(tmp_path):

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
+    from matplotlib.typing import RcKeyType
 else:
-    Figure = Axes = Any
+    Figure = Axes = object
 
 #: One colour per backend; variants of a backend have a `tint` of it.
 COLOURS = {
@@ -46,7 +47,7 @@ LABEL_GAP = 12.5
 #: The background of a label, which hides the curves behind it.
 _BEHIND = {"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 0.8}
 
-STYLE: Any = {
+STYLE: "dict[RcKeyType, object]" = {
     "font.family": "sans-serif",
     "font.sans-serif": ["Helvetica Neue", "Helvetica", "Arial", "DejaVu Sans"],
     "font.size": 9.5,
@@ -132,16 +133,29 @@ def line_chart(
     with matplotlib.rc_context(STYLE):
         figure, axes = blank(title, y)
         for line in lines:
-            past = {"linewidth": 1.0, "linestyle": (0, (4, 3)), "alpha": 0.75, "zorder": 2}
-            ours = {"linewidth": 2.2, "marker": line.marker, "markersize": 5, "zorder": 3}
-            axes.plot(line.xs, line.ys, color=line.colour, **(past if line.is_past else ours))
+            axes.plot(
+                line.xs,
+                line.ys,
+                color=line.colour,
+                linewidth=1.0 if line.is_past else 2.2,
+                linestyle=(0, (4, 3)) if line.is_past else "-",
+                alpha=0.75 if line.is_past else None,
+                marker="" if line.is_past else line.marker,
+                markersize=5,
+                zorder=2 if line.is_past else 3,
+            )
             for at, (is_hollow, is_pale) in enumerate(zip_longest(line.hollow, line.pale)):
                 if is_hollow or is_pale:
                     colour = tint(line.colour, 0.65) if is_pale else line.colour
                     axes.plot(
-                        *(line.xs[at], line.ys[at], line.marker),
-                        **{"color": colour, "markerfacecolor": PAPER if is_hollow else colour},
-                        **{"markersize": 6.5, "markeredgewidth": 1.8, "zorder": 3.5},
+                        line.xs[at],
+                        line.ys[at],
+                        line.marker,
+                        color=colour,
+                        markerfacecolor=PAPER if is_hollow else colour,
+                        markersize=6.5,
+                        markeredgewidth=1.8,
+                        zorder=3.5,
                     )
         if doubling:
             axes.set_xscale("log", base=2)

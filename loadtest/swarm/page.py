@@ -146,7 +146,7 @@ def _doubtful(runs: Sequence[Result]) -> bool:
 
 
 def _over_time(kind: str, result: Result, draw: Draw) -> str:
-    seconds = [row["second"] for row in result.series]
+    seconds = [_known(row["second"]) for row in result.series]
     ticks = seconds[:: max(len(seconds) // 8, 1)]
 
     def lines(*wanted: tuple[str, str, str, float]) -> list[Line]:
@@ -214,9 +214,10 @@ def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
         zip(bots, found, strict=True), list(zip(bots, found, strict=True))[1:], strict=False
     ):
         for p in PERCENTILES:
-            if less[p] and more[p] and more[p] / less[p] > JUMP:
+            low, high = less[p], more[p]
+            if low and high and high / low > JUMP:
                 jumps.append(
-                    f"<p class='bad'>{p} grows {more[p] / less[p]:.0f}-fold "
+                    f"<p class='bad'>{p} grows {high / low:.0f}-fold "
                     f"from {before:,} to {after:,} bots.</p>"
                 )
     return (
@@ -231,7 +232,9 @@ def _known(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _surface(bots: list[int], found: list[dict[str, float]], doubtful: Sequence[bool]) -> Figure:
+def _surface(
+    bots: list[int], found: list[dict[str, float | None]], doubtful: Sequence[bool]
+) -> Figure:
     """Return a chart of latency by percentile and number of bots, as coloured cells; those of runs
     that are `doubtful` are labelled as not valid."""
     grid = np.array([[max(row[p] or 0, 0.1) for row in found] for p in PERCENTILES])

@@ -43,7 +43,7 @@ def certificates() -> dict[str, str]:
     return {"BROKER_TLS": os.path.abspath(given) if os.path.isfile(given) else given}
 
 
-def open_redis(url: str, **options: Any) -> Any:
+def open_redis(url: str, **options: object) -> Any:
     """Return redis-py's client of a Redis; BROKER_TLS says which certificates it accepts."""
     which = certificates().get("BROKER_TLS", "verified")
     if url.startswith("rediss://") and which == "unverified":
@@ -53,7 +53,7 @@ def open_redis(url: str, **options: Any) -> Any:
     return Redis.from_url(url, **options)
 
 
-def server_cpu(client: Any) -> float:
+def server_cpu(client: Redis) -> float:
     """Return the CPU seconds that a redis-server has used; NaN if it does not tell."""
     found = client.info("cpu")
     used: float = found.get("used_cpu_user", math.nan) + found.get("used_cpu_sys", math.nan)

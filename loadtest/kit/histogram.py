@@ -5,9 +5,13 @@ and leading bits of a 32-bit float are such a class already, so whole arrays are
 never knows when a value was measured.
 """
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+
+#: An array of whole numbers.
+Integers: TypeAlias = npt.NDArray[np.int64]
 
 #: Number of classes, for floats from 0 up to 2^31.
 CLASSES = (127 + 31) * 128
@@ -18,10 +22,10 @@ PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 class Histogram:
     """Counts of values in us. A negative value counts as 0."""
 
-    def __init__(self, counts: Any = None) -> None:
+    def __init__(self, counts: Integers | None = None) -> None:
         self.counts = np.zeros(CLASSES, dtype=np.int64) if counts is None else counts
 
-    def add(self, values: Any) -> None:
+    def add(self, values: npt.ArrayLike) -> None:
         """Count an array of values in us, of any shape."""
         floats = np.maximum(values, 0).astype(np.float32).reshape(-1)
         classes = floats.view(np.int32) >> 16
@@ -34,13 +38,13 @@ class Histogram:
     def __sub__(self, other: "Histogram") -> "Histogram":
         return Histogram(self.counts - other.counts)
 
-    def sparse(self) -> tuple[Any, Any]:
+    def sparse(self) -> tuple[Integers, Integers]:
         """Return the classes that are not empty, and their counts: two arrays of equal length."""
         found = np.flatnonzero(self.counts)
         return found, self.counts[found]
 
     @classmethod
-    def of(cls, classes: Any, counts: Any) -> "Histogram":
+    def of(cls, classes: npt.ArrayLike, counts: npt.ArrayLike) -> "Histogram":
         """Return the histogram with these classes and counts, as `sparse` returns them."""
         found = cls()
         found.counts[np.array(classes, dtype=np.int64)] = counts

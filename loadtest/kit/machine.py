@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import psutil
 import zmq
@@ -17,7 +16,7 @@ import zmq
 PACKAGES = ("gevent", "gevent-websocket", "msgpack", "hiredis", "pyzmq", "flask")
 
 
-def machine() -> dict[str, Any]:
+def machine() -> dict[str, object]:
     """Return the day, cores, processor, memory and load, and the versions of all programs used."""
     return {
         "date": time.strftime("%Y-%m-%d"),

@@ -10,9 +10,11 @@ from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, RawDescription
 from collections.abc import Callable, Collection
 from dataclasses import field, fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from flatlands.loadtest.kit.thresholds import threshold
+
+_T = TypeVar("_T")
 
 
 def bare(text: str) -> str:
@@ -22,7 +24,14 @@ def bare(text: str) -> str:
     return re.sub(r"(//)((?!,[a-z+]+://)\S)*@|(?<![^\s'\"])[^\s'\"/]+:(?!//)\S*@", r"\1", text)
 
 
-def option(flag: str, convert: Any, default: Any, metavar: str, about: str, **more: Any) -> Any:
+def option(
+    flag: str,
+    convert: Callable[[str], object] | None,
+    default: _T,
+    metavar: str,
+    about: str,
+    **more: object,
+) -> _T:
     """Return a field of a dataclass of options, which users set by a flag.
 
     `convert` makes its value from a text; without one it is a switch. `more` is for add_argument().

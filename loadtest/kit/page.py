@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -37,7 +36,7 @@ _PAGE = """<!doctype html>
 """
 
 
-def page(title: str, command: str, parts: Iterable[str], machine: Mapping[str, Any]) -> str:
+def page(title: str, command: str, parts: Iterable[str], machine: Mapping[str, object]) -> str:
     """Return a page as HTML: the command that made it, its parts, and the machine."""
     facts = (f"<dt>{escape(name)}</dt><dd>{escape(str(n))}</dd>" for name, n in machine.items())
     shown = f"<p><code>{escape(command)}</code></p>", *parts, "<h2>Made on</h2>"
@@ -52,6 +51,6 @@ def table(headings: Iterable[str], rows: Iterable[Sequence[object]]) -> str:
     return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
 
 
-def write_json(path: Path, found: Any) -> None:
+def write_json(path: Path, found: object) -> None:
     """Write a value to a file as JSON."""
     path.write_text(json.dumps(found, indent=1) + "\n")

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import psutil
 
@@ -169,7 +169,7 @@ class Program:
                 return found
         raise Trouble(f"{self.name} does not start: {self.last_words()}")
 
-    def send(self, what: dict[str, Any]) -> None:
+    def send(self, what: Mapping[str, object]) -> None:
         """Write a line of JSON to its standard input. Does nothing if it has ended."""
         assert self.process.stdin is not None
         # Its end is noticed and reported where its answer is awaited.

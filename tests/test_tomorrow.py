@@ -129,6 +129,7 @@ def swarm(told):
         return (
             {name: getattr(value, "tolist", lambda v=value: v)() for name, value in seen.items()},
             {name: value for name, value in life.items() if name != "node"},
+            vars(player.intent_log),
             (
                 player._token,
                 player.flush,

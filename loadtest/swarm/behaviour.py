@@ -7,7 +7,6 @@ import math
 import random
 import socket
 import traceback
-from typing import Any
 from urllib.parse import urlsplit
 
 from flatlands import wire
@@ -45,6 +44,7 @@ class Behaviour:
     def __init__(
         self, plan: ProcessOptions, sockets: Sockets, event_queue: EventQueue, counters: Counters
     ) -> None:
+        assert plan.dues is not None
         self._plan, self._event_queue = plan, event_queue
         self.sockets, self.counters = sockets, counters
         self.intent_times = IntentTimes(plan.dues, plan.bots, plan.elsewhere)
@@ -221,11 +221,11 @@ class Behaviour:
     # Events of the queue. A bot that comes back begins a new life: `life` is the time at which it
     # asked to join, and events of earlier lives are skipped.
 
-    def _join(self, bot: Bot, due: int, _: Any) -> None:
+    def _join(self, bot: Bot, due: int, _: object) -> None:
         if bot.state == CLOSED:
             bot.connect(self.now())
 
-    def _acknowledge(self, bot: Bot, due: int, _: Any) -> None:
+    def _acknowledge(self, bot: Bot, due: int, _: object) -> None:
         # The acknowledgement may have gone with a move, and the next one be due later.
         if bot.ack_due and bot.ack_by <= due and bot.state == PLAYING:
             bot.acknowledge(self.now())

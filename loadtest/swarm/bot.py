@@ -7,8 +7,9 @@ rest.
 """
 
 import random
+import socket
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 import msgpack
 
@@ -20,10 +21,16 @@ from flatlands.loadtest.swarm.connection import (
     PLAYING,
     SHAKING,
     Connection,
+    Door,
+    Sockets,
 )
+from flatlands.loadtest.swarm.counters import Counters
 from flatlands.loadtest.swarm.intent_log import IntentLog
-from flatlands.loadtest.swarm.observer import Look, Observer
+from flatlands.loadtest.swarm.intent_times import IntentTimes
+from flatlands.loadtest.swarm.observer import Observer
 from flatlands.loadtest.swarm.reader import Flush
+from flatlands.loadtest.swarm.reports import LifeFacts, Look
+from flatlands.loadtest.swarm.slot_tables import SlotTable
 from flatlands.wire import Square
 
 #: A flush is acknowledged after so long.
@@ -58,18 +65,44 @@ WORLD |= {wire.THINGS, wire.CELLS}
 DEAF_BUFFER = 16 * 1024
 
 
+class Behaviour(Protocol):
+    """What a bot needs of the Behaviour of its process, which behaviour.py describes."""
+
+    door: Door
+    sockets: Sockets
+    counters: Counters
+    intent_times: IntentTimes
+    span: int
+
+    def now(self) -> int: ...
+
+    def door_at(self, address: str) -> Door | None: ...
+
+    def view(self) -> SlotTable: ...
+
+    def rules(self, side: int, speed: int, diagonal: int, drop: int) -> None: ...
+
+    def welcomed(self, bot: "Bot") -> None: ...
+
+    def ready(self, bot: "Bot", now: int) -> None: ...
+
+    def lost(self, bot: "Bot", why: str, code: int, played: bool) -> None: ...
+
+    def forget(self, bot: "Bot") -> None: ...
+
+    def ack_after(self, bot: "Bot", now: int) -> None: ...
+
+
 class Bot(Connection, Playing):
     """A bot. Times are in us of the run's clock.
 
     Only the starts of tracks are in ms of the clock of the bot's node. `offset` is that clock minus
     the run's, in ms, as the quickest pong until now has shown it.
-
-    `behaviour` is the Behaviour of its process (behaviour.py): the bot uses it and reports to it.
     """
 
     def __init__(
         self,
-        behaviour: Any,
+        behaviour: Behaviour,
         index: int,
         viewport: tuple[int, int],
         *,
@@ -101,7 +134,8 @@ class Bot(Connection, Playing):
         self._looked: list[Look] = []
         #: Whether it stops reading once it has joined, and whether it breaks the rules.
         self.deaf = self.rude = False
-        self.lives: list[dict[str, Any]] = []
+        #: Its lives that have ended.
+        self.lives: list[tuple[LifeFacts, IntentLog]] = []
         self.asked = 0
         #: The id of the player that its token stands for, or 0, and how often it has tried to come
         #: back.
@@ -109,7 +143,7 @@ class Bot(Connection, Playing):
         self.intent_log = IntentLog()
         #: The address to which it was asked to go, and the socket of the machine that asked.
         self._asked_to = ""
-        self._last: Any = None
+        self._last: socket.socket | None = None
 
     # Its connection.
 
@@ -282,7 +316,8 @@ class Bot(Connection, Playing):
 
     def _end(self, why: str, *, heard: bool | None) -> None:
         if self.id:
-            self.lives.append(self.life(self.behaviour.now(), why))
+            facts = self.life(self.behaviour.now(), why)
+            self.lives.append((facts, self.intent_log))
             self.former = self.id
         self.hold_nothing()
         self.view.bots.discard(self)
@@ -300,12 +335,9 @@ class Bot(Connection, Playing):
         self.view.hold(_squares(self.held), set())
         self.held = None
 
-    def life(self, left: int, why: str = "") -> dict[str, Any]:
-        """Return what this bot did since it joined, and if it observes, what it was told.
-
-        `left` is the time at which this life ended and `why` the reason, empty if it said goodbye.
-        `former_seq` is the last seq of its life before. Bots on one node have the same `node`.
-        """
+    def life(self, left: int, why: str = "") -> LifeFacts:
+        """Return what there is to say of its life, which ended at the time `left`, besides its log
+        of intents."""
         return {
             "index": self.index,
             "id": self.id,
@@ -320,17 +352,13 @@ class Bot(Connection, Playing):
             "honest": not self.deaf and not self.rude,
             "node": self.view.now().name,
             "held_changes": self.held_changes,
-            "intents": self.intent_log.intents,
-            "late": self.intent_log.late,
-            "timeline": self.intent_log.timeline,
-            "told_at": self.intent_log.told_at,
             "observed": self.observer.report() if self.observer is not None else None,
             "looked": self._looked,
         }
 
     # What it sends.
 
-    def send(self, *fields: Any) -> None:
+    def send(self, *fields: object) -> None:
         """Send one message."""
         self.write(wire.message(*fields))
 
@@ -504,7 +532,7 @@ class Bot(Connection, Playing):
         if now - then > SLOW:
             self._counters.slow.append((then, now))
 
-    def _note_held(self, rect: Any) -> None:
+    def _note_held(self, rect: tuple[int, int, int, int]) -> None:
         if self.held is not None and rect != self.held:
             self.held_changes += 1
         self.view.hold(_squares(self.held), _squares(rect))

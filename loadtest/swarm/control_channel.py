@@ -60,7 +60,7 @@ class ControlChannel:
             self.close()
             raise Trouble(f"{who} hung up or fell silent before a run") from error
 
-    def send(self, message: tuple[Any, ...]) -> None:
+    def send(self, message: tuple[object, ...]) -> None:
         """Send a message: a word that says what it is, and its content."""
         try:
             self._end.send_bytes(msgpack.packb(message, default=_pack))
@@ -89,7 +89,7 @@ def _pack(value: Any) -> Any:
     return int(value)
 
 
-def _unpack(code: int, data: bytes) -> Any:
+def _unpack(code: int, data: bytes) -> object:
     found = msgpack.unpackb(data, use_list=False)
     if code == _SET:
         return set(found)

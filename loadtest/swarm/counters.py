@@ -3,13 +3,13 @@ sent."""
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
-from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.kit.histogram import Histogram, Integers
 from flatlands.loadtest.swarm.reader import Flush, Reader
-from flatlands.loadtest.swarm.slot_tables import NEVER
+from flatlands.loadtest.swarm.reports import Counted
+from flatlands.loadtest.swarm.slot_tables import NEVER, Player
 
 #: Latencies that are counted at once. They fit the processor's nearest caches, and no move waits
 #: longer than it takes to count them, about a millisecond.
@@ -34,7 +34,7 @@ class Counters:
         #: The pings that took long: (time of the ping, time of its pong).
         self.slow: list[tuple[int, int]] = []
         #: Id -> bot of this process.
-        self.players: dict[int, Any] = {}
+        self.players: dict[int, Player] = {}
         #: us from the time at which a move was due until a bot read it, or something newer about
         #: the same player; and until it was sent.
         self._latency, self._late = Histogram(), Histogram()
@@ -101,7 +101,7 @@ class Counters:
             self._latency.add(_latencies(some, self._begin, self._end))
         return self.reader.forget() or bool(self._ready)
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> Counted:
         """Return the counts since the start."""
         return {
             "moves": self.moves,
@@ -120,7 +120,7 @@ class Counters:
         }
 
 
-def _latencies(flushes: list[Flush], begin: int, end: int) -> Any:
+def _latencies(flushes: list[Flush], begin: int, end: int) -> Integers:
     """Return for each arrival of a flush, and each move that it tells of or has replaced, how many
     us had passed since the move was due, if that was at the time `begin`, which is above 0, or
     later, and before `end`. The `dues` of moves of bots elsewhere are negated numbers."""
@@ -135,5 +135,5 @@ def _latencies(flushes: list[Flush], begin: int, end: int) -> Any:
     first = np.repeat(np.cumsum(sizes) - sizes, times)
     ends = np.cumsum(several)
     within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - several, several)
-    due = dues[np.repeat(first, several) + within]
+    due: Integers = dues[np.repeat(first, several) + within]
     return (np.repeat(arrivals, several) - due)[(due >= begin) & (due < end)]

@@ -11,30 +11,34 @@ from flatlands.loadtest.swarm.bot import Bot
 Event = Callable[[Bot, int, Any], None]
 
 
+#: (due, event, bot, argument).
+Entry = tuple[int, Event, Bot, object]
+
+
 class EventQueue:
     """Events in the order in which they are due."""
 
     def __init__(self) -> None:
         #: (due, a rising number, event, bot, argument). The number keeps events of one time in
         #: order.
-        self._heap: list[tuple[int, int, Event, Bot, Any]] = []
+        self._heap: list[tuple[int, int, Event, Bot, object]] = []
         self._order = 0
         #: The same without the number, in order: the acks, and each bot's moves after its first.
-        self.acks: deque[tuple[int, Event, Bot, Any]] = deque()
-        self.moves: deque[tuple[int, Event, Bot, Any]] = deque()
+        self.acks: deque[Entry] = deque()
+        self.moves: deque[Entry] = deque()
 
-    def put(self, due: int, what: Event, bot: Bot, argument: Any = None) -> None:
+    def put(self, due: int, what: Event, bot: Bot, argument: object = None) -> None:
         """Have an event done for a bot at the time `due`."""
         self._order += 1
         heapq.heappush(self._heap, (due, self._order, what, bot, argument))
 
     def append(
         self,
-        queue: "deque[tuple[int, Event, Bot, Any]]",
+        queue: deque[Entry],
         due: int,
         what: Event,
         bot: Bot,
-        argument: Any = None,
+        argument: object = None,
     ) -> None:
         """Do the same at a lower cost, with one of the queues.
 

@@ -16,9 +16,8 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from typing import Any
-
-import numpy as np
 
 from flatlands import wire
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
@@ -29,6 +28,7 @@ from flatlands.loadtest.swarm.connection import CLOSED, CONNECTING, PLAYING, SEC
 from flatlands.loadtest.swarm.counters import Counters
 from flatlands.loadtest.swarm.event_queue import EventQueue
 from flatlands.loadtest.swarm.process_options import ProcessOptions
+from flatlands.loadtest.swarm.reports import Progress, Report
 
 SECOND = 1_000_000
 
@@ -53,7 +53,7 @@ def launch(plans: Sequence[ProcessOptions], stack: ExitStack) -> list[Connection
     return pipes
 
 
-def _end(process: Any, pipe: Connection) -> None:
+def _end(process: SpawnProcess, pipe: Connection) -> None:
     pipe.close()
     process.join(5)
     if process.is_alive():
@@ -61,7 +61,7 @@ def _end(process: Any, pipe: Connection) -> None:
         process.join()
 
 
-def main(pipe: Any, plan: ProcessOptions) -> None:
+def main(pipe: Connection, plan: ProcessOptions) -> None:
     """Run one process of the swarm until the other end of its pipe ends it."""
     leave_to_parent()
     raise_descriptor_limit()
@@ -80,7 +80,7 @@ def main(pipe: Any, plan: ProcessOptions) -> None:
 class Generator:
     """The event loop of a process. Times are in us of the run's clock."""
 
-    def __init__(self, pipe: Any, plan: ProcessOptions) -> None:
+    def __init__(self, pipe: Connection, plan: ProcessOptions) -> None:
         self.plan, self._pipe = plan, pipe
         self.now = plan.now
         self.sockets, self.counters, self._event_queue = Sockets(), Counters(), EventQueue()
@@ -222,7 +222,7 @@ class Generator:
                 bot.lose(f"no welcome within {MADE_WITHIN_US // SECOND} s")
         self._pipe.send(("progress", self._progress(now)))
 
-    def _progress(self, now: int) -> dict[str, Any]:
+    def _progress(self, now: int) -> Progress:
         """Return counts of everything since the start."""
         playing = [bot for bot in self._bots if bot.state == PLAYING]
         return {
@@ -236,20 +236,16 @@ class Generator:
             "unanswered": 0 if self.play.moving else sum(bot.unanswered for bot in playing),
         }
 
-    def _report(self) -> dict[str, Any]:
+    def _report(self) -> Report:
         """Return everything that the bots did and were told."""
         now = self.now()
         lives = []
         for bot in self._bots:
             lives += bot.lives
             if bot.state == PLAYING:
-                lives.append({**bot.life(now), "left": 0})
-        for life in lives:
-            for name in ("intents", "late", "told_at"):
-                life[name] = np.array(life[name], dtype=np.int64)
-            life["timeline"] = np.array(life["timeline"], dtype=np.int64).reshape(-1, 10)
+                lives.append((bot.life(0), bot.intent_log))
         return {
-            "lives": lives,
+            "lives": [{**facts, **log.arrays()} for facts, log in lives],
             "at": now,
             "rules": (self.play.span, self.play.drop),
             "slow": self.counters.slow,

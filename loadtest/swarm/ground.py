@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from flatlands.loadtest.swarm.oracle import Verdict
+from flatlands.loadtest.swarm.reports import Life
+from flatlands.wire import Square
 
 #: The most differences that are described in words.
 TOLD = 100
 
 
-def compare(lives: list[dict[str, Any]], verdict: Verdict) -> None:
+def compare(lives: list[Life], verdict: Verdict) -> None:
     """Compare the looks of bots that observed to the end, and note in a verdict what differs."""
     looks = [life["looked"] for life in lives if not life["left"] and len(life["looked"]) == 2]
-    holders: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    holders: dict[tuple[str | int, Square], list[int]] = defaultdict(list)
     for at, (first, last) in enumerate(looks):
         for key in first.keys() & last.keys():
             holders[key].append(at)

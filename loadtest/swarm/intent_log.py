@@ -7,6 +7,9 @@ from array import array
 from bisect import bisect_left
 from operator import itemgetter
 
+import numpy as np
+
+from flatlands.loadtest.swarm.reports import LifeLog
 from flatlands.wire import Square
 
 #: us: a move sent later than this after it was due is not judged: the bot was elsewhere by then.
@@ -66,6 +69,15 @@ class IntentLog:
             if timeline[at][0] != seq:
                 timeline.insert(at, row)
                 self.told_at.insert(at, self.told_at[at])
+
+    def arrays(self) -> LifeLog:
+        """Return the log for a report."""
+        return {
+            "intents": np.array(self.intents, dtype=np.int64),
+            "late": np.array(self.late, dtype=np.int64),
+            "timeline": np.array(self.timeline, dtype=np.int64).reshape(-1, 10),
+            "told_at": np.array(self.told_at, dtype=np.int64),
+        }
 
     @property
     def answered(self) -> bool:

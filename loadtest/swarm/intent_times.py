@@ -5,17 +5,20 @@ was due, whichever process sent it. Times are in us of the run's clock.
 """
 
 from collections.abc import Iterator
-from ctypes import c_longlong
+from ctypes import Array, c_longlong
 from multiprocessing.sharedctypes import RawArray
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 #: The last intents of each bot that are kept. Events tell the low byte of an intent's number.
 KEPT = 256
 
+#: The memory for the due times.
+Memory: TypeAlias = Array[c_longlong]
 
-def room(bots: int) -> Any:
+
+def room(bots: int) -> Memory:
     """Return the memory for this many bots. It may be handed to a process that is being started."""
     return RawArray(c_longlong, bots * (1 + KEPT))
 
@@ -24,7 +27,7 @@ class IntentTimes:
     """The due times of all bots. `memory` is what `room` returned for `bots`; `elsewhere`: more
     bots play on other machines."""
 
-    def __init__(self, memory: Any, bots: int, elsewhere: bool = False) -> None:
+    def __init__(self, memory: Memory, bots: int, elsewhere: bool = False) -> None:
         self._elsewhere = elsewhere
         cells = memoryview(memory).cast("B").cast("q")
         #: The id of each bot's player, by the bot's index; 0 if it has none yet.

@@ -23,6 +23,8 @@ from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.swarm.control_channel import ControlChannel, digest, edition
 from flatlands.loadtest.swarm.process_options import ProcessOptions
+from flatlands.loadtest.swarm.reports import Life, Report
+from flatlands.loadtest.swarm.result import GeneratorClock
 from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.model import TRACK
 
@@ -98,14 +100,18 @@ class RemoteGenerator(ControlChannel):
         trip, offset = min(trips)
         return offset, trip // 2 + 1
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> GeneratorClock:
         """Return what --json says of it. Its times may be wrong by half a trip plus how far its
         clock has moved."""
         (before, trip), (after, back) = self.clocks[0], self.clocks[-1]
         trip = max(trip, back)
-        found = {"trip": 2 * trip, "moved": after - before, "uncertain": trip + abs(after - before)}
-        times = {f"{what}_ms": us / 1000 for what, us in found.items()}
-        return {"name": self.name, "processes": self.processes, **times}
+        return {
+            "name": self.name,
+            "processes": self.processes,
+            "trip_ms": 2 * trip / 1000,
+            "moved_ms": (after - before) / 1000,
+            "uncertain_ms": (trip + abs(after - before)) / 1000,
+        }
 
 
 @contextlib.contextmanager
@@ -155,14 +161,14 @@ def gathered(
                 remote.send(("over",))
 
 
-def settle(reports: Sequence[dict[str, Any]], measured: tuple[int, int]) -> Histogram:
+def settle(reports: Sequence[Report], measured: tuple[int, int]) -> Histogram:
     """Write into reports when moves that observers at other generators saw were due.
 
     Until then a move's number, negated, stands there. Also tells nodes of different generators
     apart. Returns how long the moves of the time `measured`, in us, took to reach those observers,
     as far as batches told of them, or of newer ones, by tracks.
     """
-    lives: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    lives: dict[int, list[Life]] = defaultdict(list)
     took: list[int] = []
     for report in reports:
         for life in report["lives"]:

@@ -1,9 +1,10 @@
 """Adds up the progress of the swarm's processes, and computes the figures of the measured time."""
 
 from collections import Counter
-from typing import Any
+from typing import Literal, NamedTuple
 
 from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.swarm.reports import COUNTS, Progress
 from flatlands.loadtest.swarm.result import Result
 from flatlands.loadtest.swarm.target import Target
 
@@ -22,9 +23,9 @@ class ProgressTotals:
     def __init__(self, processes: dict[str, int]) -> None:
         #: Who plays, as sentences call it -> the number of its processes.
         self._processes = processes
-        self._latest: dict[tuple[str, int], dict[str, Any]] = {}
+        self._latest: dict[tuple[str, int], Progress] = {}
 
-    def update(self, who: str, process: int, progress: dict[str, Any]) -> None:
+    def update(self, who: str, process: int, progress: Progress) -> None:
         """Store the latest progress of the process with this number at `who`."""
         self._latest[who, process] = progress
 
@@ -37,32 +38,17 @@ class ProgressTotals:
         total: int = sum(progress["at"] for progress in self._latest.values())
         return total // (len(self._latest) or 1)
 
-    def total(self) -> dict[str, Any]:
+    def total(self) -> dict[str, float]:
         """Return the sums of all counts, by their names."""
-        names = (
-            "playing",
-            "joined",
-            "moves",
-            "joins",
-            "deliveries",
-            "events",
-            "bytes",
-            "snapshots",
-            "resyncs",
-            "steps",
-            "cpu",
-            "unanswered",
-            "away",
-        )
-        total: dict[str, Any] = dict.fromkeys(names, 0)
+        total: dict[str, float] = dict.fromkeys(COUNTS, 0)
         counted: Counter[str] = Counter()
         for progress in self._latest.values():
-            for name in names:
+            for name in COUNTS:
                 total[name] += progress[name]
             counted.update(progress["counted"])
         return {**total, **{name: counted[name] for name in ("lost", "sent_away", "offences")}}
 
-    def words(self, what: str) -> dict[str, int]:
+    def words(self, what: Literal["complaints", "cuts"]) -> dict[str, int]:
         """Return the sums of counts that have sentences as keys: "complaints" or "cuts"."""
         total: Counter[str] = Counter()
         for (who, _), progress in self._latest.items():
@@ -102,13 +88,19 @@ class ProgressTotals:
                 )
 
 
-def _growth(before: dict[str, Any], after: dict[str, Any], name: str) -> float | None:
+class _Counts(NamedTuple):
+    """The counts until the time `at`, and the CPU and memory of server and broker."""
+
+    at: int
+    counts: dict[str, float | None]
+    latency: Histogram
+
+
+def _growth(before: _Counts, after: _Counts, name: str) -> float | None:
     """Return how much a count has grown; None if it is not known. The CPU time of a process that
     has ended is no longer counted."""
-    if before[name] is None or after[name] is None:
-        return None
-    grown: float = max(after[name] - before[name], 0)
-    return grown
+    was, now = before.counts[name], after.counts[name]
+    return None if was is None or now is None else max(now - was, 0)
 
 
 class Measurement:
@@ -117,58 +109,56 @@ class Measurement:
     `stats` are the server's counters just before. Times are in us of the run's clock.
     """
 
-    def __init__(self, latest: ProgressTotals, target: Target, stats: dict[str, Any]) -> None:
+    def __init__(self, latest: ProgressTotals, target: Target, stats: dict[str, int]) -> None:
         self._latest, self._target, self._stats = latest, target, stats
         self.begin = latest.at()
         self._before = self._row = self._look()
         self._each = latest.each()
 
-    def _look(self) -> dict[str, Any]:
-        """Return the counts until now, and the CPU and memory of server and broker."""
+    def _look(self) -> _Counts:
         counts = {**self._latest.total(), **self._target.cost()}
-        return {**counts, "at": self._latest.at(), "latency": self._latest.latency()}
+        return _Counts(self._latest.at(), counts, self._latest.latency())
 
     @property
     def end(self) -> int:
         """The time of the last row."""
-        return int(self._row["at"])
+        return self._row.at
 
     def row(self) -> dict[str, float | None]:
         """Return a row of the series: what has happened since the last row."""
         before, row = self._row, self._look()
         self._row = row
-        past = max((row["at"] - before["at"]) / SECOND, 0.001)
+        past = max((row.at - before.at) / SECOND, 0.001)
         grown = {
             name: _growth(before, row, name)
             for name in ("moves", "deliveries", "bytes", "server_cpu", "broker_cpu", "cpu")
         }
         return {
-            "second": round((row["at"] - self.begin) / SECOND, 2),
-            "bots": row["playing"],
+            "second": round((row.at - self.begin) / SECOND, 2),
+            "bots": row.counts["playing"],
             **{name: n if n is None else round(n / past, 4) for name, n in grown.items()},
-            "server_mb": row["server_mb"],
-            **(row["latency"] - before["latency"]).summary(),
+            "server_mb": row.counts["server_mb"],
+            **(row.latency - before.latency).summary(),
         }
 
     def latency(self) -> dict[str, float]:
         """Return percentiles in ms of how long moves took that were counted until now."""
-        before: Histogram = self._before["latency"]
-        return (self._latest.latency() - before).summary()
+        return (self._latest.latency() - self._before.latency).summary()
 
-    def sum_up(self, result: Result, server: dict[str, Any] | None = None) -> Result:
+    def sum_up(self, result: Result, server: dict[str, int] | None = None) -> Result:
         """Write the figures of the whole time into a result, and return that.
 
         `server` are the server's counters now: to ask for them also updates what `_look` reads.
         """
         before, after = self._before, self._look()
-        past = result.measured = max((after.pop("at") - self.begin) / SECOND, 0.001)
+        past = result.measured = max((after.at - self.begin) / SECOND, 0.001)
         result.latency = self.latency()
         # These are given as they were at the end; of the others, the growth is given.
         as_it_was = ("lost", "sent_away", "playing", "server_mb", "broker_mb")
         total = {
             name: value if name in as_it_was else _growth(before, after, name)
-            for name, value in after.items()
-            if name not in ("unanswered", "away", "latency")
+            for name, value in after.counts.items()
+            if name not in ("unanswered", "away")
         }
         total["swarm_cpu"] = total.pop("cpu")
         late = Histogram()

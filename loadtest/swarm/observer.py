@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flatlands.loadtest.swarm.intent_times import IntentTimes
+from flatlands.loadtest.swarm.reports import Look, Observed
 from flatlands.model import GONE, SNAPSHOT_ENTRY, Model, Square
 
 #: ms by which a batch of another node may seem to be older than the one before it, because the
@@ -22,10 +23,6 @@ ADJUSTED = 100
 #: The seqs of a player that comes to another node begin there at the next multiple of this, plus
 #: one (docs/nodes.md, incarnations).
 INCARNATION = 2**24
-
-#: What lies in each held square, as hashable descriptions, and the bytes of each layer of cells
-#: there, by ("things", square) and (layer, square).
-Look = dict[tuple[Any, ...], Any]
 
 # The kinds of messages.
 HELD = 18
@@ -160,7 +157,7 @@ class Observer(Model):
         kinds = {(what, number): len(names) for what, number, _, names, *_ in self.welcome[14]}
         layers = [number for what, number in kinds if what == "cells"]
         c0, r0, c1, r1 = self.held or (0, 0, -1, -1)
-        blank, seen = bytes(self.side**2), dict[tuple[Any, ...], Any]()
+        blank, seen = bytes(self.side**2), Look()
         for square in product(range(c0, c1 + 1), range(r0, r1 + 1)):
             seen["things", square] = {
                 (thing[0], thing[1], *thing[3 : 5 + kinds["thing", thing[0]]])
@@ -171,7 +168,7 @@ class Observer(Model):
                 seen[number, square] = bytes(self.cells.get((*square, number), blank))
         return seen
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Observed:
         """Return the log and the beliefs as arrays."""
         screens = [self._on_screen, self._screen_seqs]
         return {

@@ -24,12 +24,13 @@ as *stale* if pongs came in time meanwhile.
 
 from collections import defaultdict
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import numpy as np
 
+from flatlands.loadtest.kit.histogram import Integers
 from flatlands.loadtest.swarm.observer import INCARNATION
 from flatlands.loadtest.swarm.replaced import Hidden, News, pay
+from flatlands.loadtest.swarm.reports import Life, Observed
 from flatlands.loadtest.swarm.truth import (
     COVERED,
     GRAIN,
@@ -140,12 +141,12 @@ def judge(world: Truth) -> Verdict:
     for life in world.lives:
         verdict.misplaced += _misplaced(life["timeline"], world.span)
         if life["observed"] is not None:
-            verdict += _judge_one(world, life)
+            verdict += _judge_one(world, life, life["observed"])
     verdict.stalled = world.stalled
     return verdict
 
 
-def _misplaced(timeline: Any, span: int) -> int:
+def _misplaced(timeline: Integers, span: int) -> int:
     """Count the events whose track does not lie near their square."""
     low_x, low_y = timeline[:, 2] * span, timeline[:, 3] * span
     # A walk that was late or began before the border may begin a little outside.
@@ -163,9 +164,8 @@ def _misplaced(timeline: Any, span: int) -> int:
     return int((~inside).sum())
 
 
-def _judge_one(world: Truth, life: dict[str, Any]) -> Verdict:
+def _judge_one(world: Truth, life: Life, observed: Observed) -> Verdict:
     verdict = Verdict(observers=1)
-    observed = life["observed"]
     verdict.duplicate, verdict.reordered = observed["duplicate"], observed["reordered"]
     verdict.lacking = observed["lacking"]
     end = life["left"] or world.ended
@@ -173,7 +173,7 @@ def _judge_one(world: Truth, life: dict[str, Any]) -> Verdict:
     if not begin or end - begin < 3 * SECOND:
         return verdict
     interest = Interest(world, life, begin, end)
-    _judge_moves(world, interest, life, begin, end, verdict)
+    _judge_moves(world, interest, life, observed, begin, end, verdict)
     rows = observed["rows"]
     if len(rows):
         allowed = interest.may(rows[:, 0], rows[:, 1], rows[:, 2])
@@ -184,19 +184,19 @@ def _judge_one(world: Truth, life: dict[str, Any]) -> Verdict:
             else:
                 verdict.foreign += events
     if not life["left"]:
-        _judge_end(world, interest, life, verdict)
+        _judge_end(world, interest, life, observed, verdict)
     return verdict
 
 
 def _judge_moves(
     world: Truth,
     interest: Interest,
-    life: dict[str, Any],
+    life: Life,
+    observed: Observed,
     begin: int,
     end: int,
     verdict: Verdict,
 ) -> None:
-    observed = life["observed"]
     # The viewport must be known for a second around the move, and there must be time to deliver it.
     there = (world.due >= begin + COVERED) & (world.due < end - GONE_WITHIN)
     must = there & interest.must(world.due, world.c0, world.r0, world.c1, world.r1)
@@ -224,18 +224,18 @@ def _judge_moves(
     verdict.extra = len(extra.difference(zip(ids.tolist(), due.tolist(), strict=True)))
     verdict.expected = len(ids)
     if untold:
-        _account(world, interest, untold, life, verdict)
+        _account(world, interest, untold, life, observed, verdict)
 
 
 def _account(
     world: Truth,
     interest: Interest,
     untold: dict[int, list[int]],
-    life: dict[str, Any],
+    life: Life,
+    observed: Observed,
     verdict: Verdict,
 ) -> None:
     """Count why moves were not delivered by their own numbers."""
-    observed = life["observed"]
     rows = observed["rows"]
     squares = rows[:, 1:3].tolist()
     by_player: dict[int, list[News]] = defaultdict(list)
@@ -281,9 +281,7 @@ def _account(
     verdict.replaced += replaced - more
 
 
-def _passed_on(
-    world: Truth, interest: Interest, life: dict[str, Any], id: int, number: int
-) -> bool:
+def _passed_on(world: Truth, interest: Interest, life: Life, id: int, number: int) -> bool:
     """Return whether others at the node were told of a move in a square that the observer held."""
     return any(
         other is not life and interest.must(np.array([at]), column, row, column, row)[0]
@@ -381,14 +379,16 @@ def _surely_held(world: Truth, interest: Interest, id: int, before: News, after:
     return bool(interest.must(np.full(len(rows), after.at), *lows, *highs).all())
 
 
-def _held_late(holds: Any, some: Hidden) -> bool:
+def _held_late(holds: Integers, some: Hidden) -> bool:
     """Return whether squares became held between the last news before and the snapshot after."""
     return bool(((holds[:, 0] >= some.after) & (holds[:, 0] <= some.before)).any())
 
 
-def _judge_end(world: Truth, interest: Interest, life: dict[str, Any], verdict: Verdict) -> None:
+def _judge_end(
+    world: Truth, interest: Interest, life: Life, observed: Observed, verdict: Verdict
+) -> None:
     """Compare what an observer believes at the end with the truth."""
-    beliefs = {row[0]: row for row in life["observed"]["beliefs"].tolist()}
+    beliefs = {row[0]: row for row in observed["beliefs"].tolist()}
     last = np.array([world.ended - COVERED])
     for id, lives in world.by_id.items():
         other, timeline = lives[-1], world.paths[id].timeline

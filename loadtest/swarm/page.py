@@ -4,7 +4,6 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -43,7 +42,7 @@ JUMP = 10
 Draw = Callable[[Figure], str]
 
 
-def page(done: Sequence[Result], machine: dict[str, Any], command: str, draw: Draw) -> str:
+def page(done: Sequence[Result], machine: dict[str, object], command: str, draw: Draw) -> str:
     """Return the page as HTML. `machine` is described in it, and `command` is what made it."""
     groups = grouped(done)
     parts = [_judgement(done)]

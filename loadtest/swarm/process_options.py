@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from time import monotonic_ns
-from typing import Any
+
+from flatlands.loadtest.swarm.intent_times import Memory
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,9 @@ class ProcessOptions:
     second. `viewports` are in tiles, and bots have them in equal shares. `indices` are the
     process's bots; one bot in `sample` observes. `epoch` is the reading of the monotonic clock, in
     us, at which the run's clock is 0. `returns`: bots that are cut off come back. `bots` is the
-    number of bots in all processes, and `dues` the memory for their due times, see intent_times.py;
-    `elsewhere`: some of them are on other machines. Each bot chooses by `seed` and its index.
+    number of bots in all processes, and `dues` the memory for their due times, see intent_times.py
+    (None on the way to another machine); `elsewhere`: some of them are on other machines. Each bot
+    chooses by `seed` and its index.
     """
 
     address: tuple[str, int]
@@ -35,7 +37,7 @@ class ProcessOptions:
     cpus: tuple[int, ...]
     returns: bool
     bots: int
-    dues: Any
+    dues: Memory | None
     elsewhere: bool
     seed: int
 

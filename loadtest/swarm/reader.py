@@ -20,6 +20,10 @@ REMEMBERED = 20
 FORGOTTEN = 500
 
 
+#: The fields of a message, a batch or a crowd, as they were unpacked.
+Fields = tuple[Any, ...]
+
+
 class Read:
     """A batch or a crowd, the view that has read it, and what it found; see SlotTable.read.
 
@@ -63,7 +67,7 @@ class Flush:
     )
 
     def __init__(
-        self, number: int, reads: list[Read], size: int, view: SlotTable, message: tuple[Any, ...]
+        self, number: int, reads: list[Read], size: int, view: SlotTable, message: Fields
     ) -> None:
         self.number, self.message = number, message
         self.size = size
@@ -90,6 +94,12 @@ class Flush:
 Part = Flush | bytes
 
 
+#: A batch or a crowd as a flush has it: the flush's number and time, the fields, and the class.
+#: Batches are found by that, or by that and the view that has read them.
+_Told = tuple[int, int, Fields, type[Batch | Crowd]]
+_Key = _Told | tuple[int, int, Fields, type[Batch | Crowd], SlotTable]
+
+
 class Reader:
     """Reads for all bots of a process."""
 
@@ -103,10 +113,10 @@ class Reader:
         #: are new in this turn, of those that were in the turns before it, and of those that are to
         #: be forgotten. To look for the oldest in the dictionary would take ever longer, since that
         #: also passes over what was removed.
-        self._batches: dict[tuple[Any, ...], Read] = {}
-        self._new: list[tuple[Any, ...]] = []
-        self._turns: deque[list[tuple[Any, ...]]] = deque()
-        self._unneeded: list[tuple[Any, ...]] = []
+        self._batches: dict[_Key, Read] = {}
+        self._new: list[_Key] = []
+        self._turns: deque[list[_Key]] = deque()
+        self._unneeded: list[_Key] = []
         #: How many records named a slot that nobody had.
         self.lacking = 0
 
@@ -152,7 +162,7 @@ class Reader:
             self._twins.append(known)
         message = wire.unpack(content)
         number, sent, batches, crowds = wire.flush(message)
-        some: list[tuple[type[Batch | Crowd], tuple[Any, ...]]] = [(Batch, b) for b in batches]
+        some: list[tuple[type[Batch | Crowd], Fields]] = [(Batch, b) for b in batches]
         if crowds:
             # Batches that only tell a few bots of their own moves are read last, so that a move is
             # counted with the crowd, of which all are told.
@@ -167,10 +177,11 @@ class Reader:
         flush = self.flushes[frame] = Flush(number, reads, len(frame), view, message)
         return flush
 
-    def _batch(self, key: tuple[Any, ...], view: SlotTable, now: int) -> Read:
+    def _batch(self, told: _Told, view: SlotTable, now: int) -> Read:
         """Return what a view has read in the batch or crowd with this number and time of its flush,
         these fields, and this class."""
-        _, sent, fields, kind = key
+        _, sent, fields, kind = told
+        key: _Key = told
         read = self._batches.get(key)
         if read is not None and read.view is view:
             return read
@@ -179,7 +190,7 @@ class Reader:
             view = view.now()
         elif read is not None:
             # The number of a source at another node means another source here.
-            key = (*key, view)
+            key = (*told, view)
             read = self._batches.get(key)
         if read is None:
             self._new.append(key)

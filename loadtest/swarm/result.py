@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from flatlands.loadtest.kit.thresholds import Threshold
 from flatlands.loadtest.swarm.oracle import Verdict
@@ -55,6 +55,17 @@ class Options:
     fail_if: tuple[Threshold, ...] = ()
 
 
+class GeneratorClock(TypedDict):
+    """What is said of a generator on another machine: its name, its processes, and in ms how long
+    a message and its answer took, how far its clock moved, and by how much it may be wrong."""
+
+    name: str
+    processes: int
+    trip_ms: float
+    moved_ms: float
+    uncertain_ms: float
+
+
 @dataclass
 class Result:
     """The result of a run.
@@ -74,7 +85,7 @@ class Result:
     latency: dict[str, float] = field(default_factory=dict)
     joining: dict[str, float] = field(default_factory=dict)
     series: list[dict[str, float | None]] = field(default_factory=list)
-    server: dict[str, Any] = field(default_factory=dict)
+    server: dict[str, int] = field(default_factory=dict)
     complaints: dict[str, int] = field(default_factory=dict)
     cuts: dict[str, int] = field(default_factory=dict)
     screens: Screens | None = None
@@ -83,9 +94,9 @@ class Result:
     invalid: list[str] = field(default_factory=list)
     #: The seed of its bots' choices.
     seed: int = 0
-    #: The generators on other machines, see `Hand.told`; and how long moves took from one of them
+    #: The generators on other machines; and how long moves took from one of them
     #: to another, in the form of `latency`.
-    generators: list[dict[str, Any]] = field(default_factory=list)
+    generators: list[GeneratorClock] = field(default_factory=list)
     between: dict[str, float] = field(default_factory=dict)
     #: Whether `error` counts even if the run is not valid.
     certain: bool = False

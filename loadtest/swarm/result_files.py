@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 
@@ -23,7 +23,16 @@ from flatlands.loadtest.swarm.oracle import FAULTS
 from flatlands.loadtest.swarm.result import Progress, Result, Show
 
 
-def as_dict(result: Result) -> dict[str, Any]:
+class Document(TypedDict):
+    """What --json keeps of all runs; `crossed` has sentences about thresholds, by names of runs."""
+
+    command: str
+    machine: dict[str, object]
+    crossed: dict[str, list[str]]
+    runs: list[dict[str, object]]
+
+
+def as_dict(result: Result) -> dict[str, object]:
     """Return a run's result as a value for JSON, without passwords."""
     verdict, found = result.verdict, asdict(result)
     options = found["options"]
@@ -38,14 +47,14 @@ def as_dict(result: Result) -> dict[str, Any]:
     }
 
 
-def _screens(result: Result) -> dict[str, Any] | None:
+def _screens(result: Result) -> dict[str, object] | None:
     screens = result.screens
     if screens is None:
         return None
     return {"looks": screens.looks, "lasting": screens.lasting, "longest": screens.longest}
 
 
-def as_json(done: Sequence[Result], token: str = "") -> dict[str, Any]:
+def as_json(done: Sequence[Result], token: str = "") -> Document:
     """Return the results of all runs as a value for JSON, with the command and the machine. It
     contains no password, and not the admin `token` that the command has."""
     command = [bare(word).replace(token or "\0", "TOKEN") for word in sys.argv]
@@ -60,7 +69,7 @@ def as_json(done: Sequence[Result], token: str = "") -> dict[str, Any]:
     }
 
 
-def _labels(result: Result) -> dict[str, Any]:
+def _labels(result: Result) -> dict[str, str | int]:
     options = result.options
     return {
         "scenario": options.scenario,
@@ -108,7 +117,7 @@ def write_prometheus(path: Path, done: Sequence[Result]) -> None:
     registry = CollectorRegistry()
     gauges: dict[str, Gauge] = {}
 
-    def tell(name: str, about: str, value: float | None, labels: dict[str, Any]) -> None:
+    def tell(name: str, about: str, value: float | None, labels: dict[str, str | int]) -> None:
         if name not in gauges:
             gauges[name] = Gauge(f"flatlands_swarm_{name}", about, labels, registry=registry)
         if value is not None:
@@ -152,7 +161,7 @@ def write_report(folder: Path, done: Sequence[Result], token: str = "") -> None:
     write_json(folder / "runs.json", found)
     drawn = count(1)
 
-    def draw(figure: Any) -> str:
+    def draw(figure: charts.Figure) -> str:
         return charts.save(figure, folder, f"{next(drawn):02}")
 
     (folder / "index.html").write_text(page(done, found["machine"], found["command"], draw))

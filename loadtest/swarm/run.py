@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection, wait
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from flatlands.loadtest.swarm.leader import SILENT_SECONDS, RemoteGenerator, boo
 from flatlands.loadtest.swarm.measurement import ITSELF, Measurement, ProgressTotals
 from flatlands.loadtest.swarm.oracle import judge
 from flatlands.loadtest.swarm.process_options import ProcessOptions
+from flatlands.loadtest.swarm.reports import Report
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show, figures
 from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.loadtest.swarm.screens import look, returns
@@ -140,7 +140,7 @@ class _Run:
         self._remotes = remotes
         sizes = {remote.who: remote.processes for remote in remotes} or {ITSELF: options.processes}
         self._latest = ProgressTotals(sizes)
-        self._reports: list[dict[str, Any]] = []
+        self._reports: list[Report] = []
         seed = random.getrandbits(32) if options.seed is None else options.seed
         self._result = Result(options, broker=target.url, seed=seed)
         self._shown = 0.0
@@ -282,7 +282,7 @@ class _Run:
 
     # Talking to the processes of the swarm.
 
-    def _order(self, *order: Any) -> None:
+    def _order(self, *order: object) -> None:
         for pipe in self._pipes:
             try:
                 with self._ordering:
@@ -298,7 +298,8 @@ class _Run:
         except (EOFError, OSError) as error:
             raise _Ended("a process of the swarm has died", certain=True) from error
         if kind == "report":
-            self._reports.append({**content, "who": who})
+            content["who"] = who
+            self._reports.append(content)
         else:
             process = number[0] if number else self._pipes.index(pipe)
             self._latest.update(who, process, content)
@@ -307,7 +308,7 @@ class _Run:
         self,
         phase: str,
         seconds: float,
-        until: Callable[[dict[str, Any]], bool] | None = None,
+        until: Callable[[dict[str, float]], bool] | None = None,
         *,
         ends: bool = True,
     ) -> None:
@@ -341,7 +342,7 @@ class _Run:
         if until is not None and ends:
             raise _Ended(f"{phase} did not end within {seconds:.0f} seconds")
 
-    def _check_alone(self, total: dict[str, Any]) -> None:
+    def _check_alone(self, total: dict[str, float]) -> None:
         """End the run if no bot plays and none will come back."""
         now = time.monotonic()
         if total["playing"] or not total["lost"] + total["sent_away"]:
@@ -361,7 +362,7 @@ class _Run:
 
     # What is shown, and what is kept.
 
-    def _progress(self, phase: str, seconds: float, total: dict[str, Any]) -> None:
+    def _progress(self, phase: str, seconds: float, total: dict[str, float]) -> None:
         now, at = time.monotonic(), self._latest.at()
         # The processes may have reported nothing since then.
         if now - self._shown < 0.5 or at == self._told:
@@ -375,7 +376,7 @@ class _Run:
             recent["server"] = None
         done = self._result.measured > 0
         so_far = self._result if done else self._measurement.sum_up(Result(options))
-        self._show(Progress(phase, seconds, total["playing"], recent, so_far))
+        self._show(Progress(phase, seconds, int(total["playing"]), recent, so_far))
 
     def _sum_up_joining(self) -> None:
         lives = [life for report in self._reports for life in report["lives"] if life["ready"]]

@@ -14,12 +14,13 @@ It knows no server, and is pure: arrays in, figures out.
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from flatlands.loadtest.kit.histogram import Integers
 from flatlands.loadtest.swarm.oracle import DIMMED
-from flatlands.loadtest.swarm.truth import SECOND, SLACK, Interest, Truth
+from flatlands.loadtest.swarm.reports import Life, Observed
+from flatlands.loadtest.swarm.truth import SECOND, SLACK, Flags, Interest, Truth
 from flatlands.model import GONE, LEAVE
 
 #: A player that came less long ago need not be seen yet.
@@ -67,7 +68,7 @@ class Screens:
         last = max((moment for moment in self.wrong if moment >= begin), default=begin)
         return (last - begin) / SECOND
 
-    def add(self, kind: str, times: Any, limit: int) -> None:
+    def add(self, kind: str, times: Integers, limit: int) -> None:
         """Count that one player was wrong on one screen at consecutive looks.
 
         `times` are the times of these looks, and `limit` the us that it may last.
@@ -112,7 +113,7 @@ class Returns:
 
 def returns(world: Truth, *, until: int) -> Returns:
     """Return which bots came back. Those that were cut off after `until`, in us, had no time to."""
-    by_bot: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    by_bot: dict[int, list[Life]] = defaultdict(list)
     for life in sorted(world.everybody, key=lambda life: int(life["asked"])):
         by_bot[life["index"]].append(life)
     found = Returns()
@@ -136,7 +137,7 @@ def returns(world: Truth, *, until: int) -> Returns:
     return found
 
 
-def _is_older(life: dict[str, Any]) -> bool:
+def _is_older(life: Life) -> bool:
     """Return whether a bot was told only of older states of itself than in its life before.
 
     That may happen briefly: its node begins a higher incarnation once another one knows better.
@@ -153,22 +154,26 @@ def look(world: Truth, *, strangers: bool) -> Screens:
     found = Screens()
     known = {life["id"] for life in world.everybody}
     players = [id for id in world.by_id if len(world.paths[id].timeline)]
-    observers = [life for life in world.lives if life["observed"] is not None and life["ready"]]
+    observers = [
+        (life, life["observed"])
+        for life in world.lives
+        if life["observed"] is not None and life["ready"]
+    ]
     keep = max(len(observers) * len(players) // PAIRS, 1)
-    for life in observers[::keep]:
-        _look(world, life, players, known, strangers, found)
+    for life, observed in observers[::keep]:
+        _look(world, life, observed, players, known, strangers, found)
     return found
 
 
 def _look(
     world: Truth,
-    life: dict[str, Any],
+    life: Life,
+    observed: Observed,
     players: list[int],
     known: set[int],
     strangers: bool,
     found: Screens,
 ) -> None:
-    observed = life["observed"]
     looks, screens = observed["looks"], observed["screens"]
     begin, end = life["ready"] + SECOND, life["left"] or world.ended
     counted = (looks[:, 0] >= begin) & (looks[:, 0] <= end) if len(looks) else np.empty(0, bool)
@@ -212,7 +217,7 @@ def _look(
         _count(found, "outdated", must & on & (seqs < told), linked, times, WRONG_US)
 
 
-def _truth(lives: list[dict[str, Any]], times: Any) -> tuple[Any, Any, Any]:
+def _truth(lives: list[Life], times: Integers) -> tuple[Flags, Flags, Integers]:
     """Return three arrays about a player at some times: whether it was surely there, whether it may
     have been, and which seq it had been told of itself a while before (-1: none)."""
     there = np.zeros(len(times), dtype=bool)
@@ -230,7 +235,7 @@ def _truth(lives: list[dict[str, Any]], times: Any) -> tuple[Any, Any, Any]:
     return there, allowed, told
 
 
-def _linked(links: list[tuple[int, int]], times: Any) -> Any:
+def _linked(links: list[tuple[int, int]], times: Integers) -> Flags:
     """Return at which times the server was linked to its other nodes, and had been for a while."""
     linked = np.ones(len(times), dtype=bool)
     ends = [at for at, _ in links[1:]] + [2**62]
@@ -240,7 +245,9 @@ def _linked(links: list[tuple[int, int]], times: Any) -> Any:
     return linked
 
 
-def _count(found: Screens, kind: str, wrong: Any, linked: Any, times: Any, limit: int) -> None:
+def _count(
+    found: Screens, kind: str, wrong: Flags, linked: Flags, times: Integers, limit: int
+) -> None:
     """Count the periods of consecutive looks at which a screen was wrong."""
     at = np.flatnonzero(wrong)
     if not len(at):

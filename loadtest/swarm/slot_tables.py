@@ -12,7 +12,7 @@ judges nothing; what an observing bot believes is kept by observer.py.
 import os
 from collections import Counter
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 from flatlands.loadtest.swarm.intent_times import IntentTimes
 from flatlands.wire import ENTER, GONE, LEAVE, Batch, Crowd, Enter, Rules, Square, unpack
@@ -56,16 +56,26 @@ class Found(NamedTuple):
     lacking: int
 
 
+class Player(Protocol):
+    """A bot of the process, as a view knows it (bot.py)."""
+
+    view: "SlotTable"
+
+    def moved(
+        self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int
+    ) -> None: ...
+
+
 class SlotTable:
     """The slots of one node. `players` are the process's bots (bot.py) by their players' ids."""
 
-    def __init__(self, rules: Rules, intent_times: IntentTimes, players: dict[int, Any]) -> None:
+    def __init__(self, rules: Rules, intent_times: IntentTimes, players: dict[int, Player]) -> None:
         self._rules, self._intent_times, self._players = rules, intent_times, players
         #: A number that no other view has, in any process of a run.
         self.name = os.getpid() << 32 | next(_names)
         #: The view that this one has become a part of, or None.
         self._into: SlotTable | None = None
-        self.bots: set[Any] = set()
+        self.bots: set[Player] = set()
         #: Square -> how many of its bots hold it.
         self.held: Counter[Square] = Counter()
         #: Square -> which player has which slot there.

@@ -16,7 +16,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
@@ -82,11 +81,11 @@ class Target:
             "broker_mb": broker_mb,
         }
 
-    def stats(self) -> "dict[str, Any]":
+    def stats(self) -> "dict[str, int]":
         """Return the counters of all workers of the server; none if it does not answer."""
         return self.counted(5.0) or {}
 
-    def counted(self, patience: float) -> "dict[str, Any] | None":
+    def counted(self, patience: float) -> "dict[str, int] | None":
         """Return the counters of all workers; None if there is no answer in `patience` seconds."""
         if self.token is None:
             return None
@@ -100,7 +99,7 @@ class Target:
         broker = {f"broker_{name}": n for name, n in shown["broker"].items()}
         return {**shown["counted"], **broker}
 
-    def open(self, page: str, patience: float = 5.0) -> Any:
+    def open(self, page: str, patience: float = 5.0) -> http.client.HTTPResponse:
         """Return the answer to a request for a page beside the WebSocket's path. Raises OSError."""
         scheme, context = ("https", wire.tls(self.tls)) if self.tls else ("http", None)
         host = wire.host(self.name, self.address[1], bool(self.tls))
@@ -109,7 +108,9 @@ class Target:
         login = f"Bearer {self.token}" if self.token else self.login
         headers = {"Authorization": login} if login else {}
         request = urllib.request.Request(url, headers=headers)
-        return urllib.request.urlopen(request, timeout=patience, context=context)
+        answer: http.client.HTTPResponse
+        answer = urllib.request.urlopen(request, timeout=patience, context=context)
+        return answer
 
 
 #: The counters of a server, or its broker, that grow when something is, or may be, lost.

@@ -5,7 +5,6 @@ import re
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from rich.console import Group
 from rich.live import Live
@@ -302,7 +301,7 @@ def _lively(progress: Progress) -> list[tuple[str, str, str]]:
     ]
 
 
-def _board(progress: Progress) -> Any:
+def _board(progress: Progress) -> Group:
     seconds, options = f"{progress.seconds:.0f} s", progress.so_far.options
     if progress.phase == "measuring":
         seconds += f" of {options.seconds:.0f}"

@@ -5,11 +5,14 @@ arrays out.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+from flatlands.loadtest.kit.histogram import Integers
+from flatlands.loadtest.swarm.reports import Life, Report
 
 SECOND = 1_000_000
 TILE = 1024
@@ -28,6 +31,11 @@ LINGERS = 3 * SECOND // 2
 #: us: a counted loss explains events that are missing up to this long before or after it.
 EXPLAINS = 3 * SECOND
 
+#: An answer for each of several.
+Flags = npt.NDArray[np.bool_]
+
+_Tiles = Integers | int
+
 #: The periods (begin, end), in us, in which the server or its broker counted losses.
 Losses = Sequence[tuple[int, int]]
 
@@ -40,18 +48,18 @@ class Path:
     tile. Arguments are in us of the run's clock.
     """
 
-    def __init__(self, lives: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, lives: Sequence[Life]) -> None:
         self.timeline = np.concatenate([life["timeline"] for life in lives])
         starts = [(life["timeline"][:, 8] - life["offset"]) * 1000 for life in lives]
         # The node's clock is only estimated, so a life may seem to begin before the last one ended.
         self._starts = np.maximum.accumulate(np.round(np.concatenate(starts)).astype(np.int64))
 
-    def at(self, times: Any) -> tuple[Any, Any]:
+    def at(self, times: Integers) -> tuple[Integers, Integers]:
         """Return arrays of x and y at many times."""
         row = np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
         return self.along(row, times)
 
-    def along(self, row: Any, times: Any) -> tuple[Any, Any]:
+    def along(self, row: Integers, times: Integers) -> tuple[Integers, Integers]:
         """Return arrays of x and y on the tracks of some rows, each at its own time."""
         track = self.timeline[row]
         lasts = np.maximum(track[:, 9] * 1000, 1)
@@ -68,9 +76,7 @@ class Truth:
     moves count, in us.
     """
 
-    def __init__(
-        self, reports: list[dict[str, Any]], measured: tuple[int, int], losses: Losses
-    ) -> None:
+    def __init__(self, reports: list[Report], measured: tuple[int, int], losses: Losses) -> None:
         self.everybody = [life for report in reports for life in report["lives"]]
         self.lives = [life for life in self.everybody if life["honest"] and len(life["timeline"])]
         self.span, self.drop = reports[0]["rules"]
@@ -78,11 +84,11 @@ class Truth:
         self.measured, self.losses = measured, losses
         self.stalled = sum(len(report["stalled"]) for report in reports)
         self.slow = sorted(pair for report in reports for pair in report["slow"])
-        self.by_id: dict[int, list[dict[str, Any]]] = defaultdict(list)
+        self.by_id: dict[int, list[Life]] = defaultdict(list)
         for life in sorted(self.lives, key=lambda life: int(life["asked"])):
             self.by_id[life["id"]].append(life)
         self.paths = {id: Path(lives) for id, lives in self.by_id.items()}
-        columns: list[Any] = []
+        columns: list[tuple[Integers, ...]] = []
         for life in self.lives:
             due = _moves(life, measured)
             x, y = self.paths[life["id"]].at(due) if len(due) else (due, due)
@@ -114,10 +120,10 @@ class Truth:
         return max((life["welcomed"] for life in lives if life["welcomed"] <= at), default=at)
 
     @cached_property
-    def told(self) -> dict[tuple[int, int, int], list[tuple[dict[str, Any], int, int, int]]]:
+    def told(self) -> dict[tuple[object, int, int], list[tuple[Life, int, int, int]]]:
         """Who was told of a move by a batch: (node, id, due) -> (life of the observer, time, column
         and row of the square)."""
-        found: dict[tuple[int, int, int], list[tuple[dict[str, Any], int, int, int]]] = {}
+        found: dict[tuple[object, int, int], list[tuple[Life, int, int, int]]] = {}
         for life in self.lives:
             if life["observed"] is None:
                 continue
@@ -137,7 +143,7 @@ class Truth:
         return any(a <= end and begin <= b for a, b in self.slow)
 
 
-def _moves(life: dict[str, Any], measured: tuple[int, int]) -> Any:
+def _moves(life: Life, measured: tuple[int, int]) -> Integers:
     """Return the moves of a life that count: those that were sent in time and have arrived."""
     due = life["intents"]
     if life["why"] and len(due):
@@ -153,12 +159,12 @@ class Interest:
     `life` is that life of the observer in which it was shown what is judged.
     """
 
-    def __init__(self, world: Truth, life: dict[str, Any], begin: int, end: int) -> None:
+    def __init__(self, world: Truth, life: Life, begin: int, end: int) -> None:
         self.begin, self.end = begin, end
         path = world.paths[life["id"]]
         halves = [tiles * TILE // 2 for tiles in life["viewport"]]
         self._times = times = np.arange(begin, end + GRAIN, GRAIN)
-        self._uncovered: dict[int, Any] = {}
+        self._uncovered: dict[int, Integers] = {}
         position = path.at(times)
         span = world.span
         lows, highs, outer_lows, outer_highs = [], [], [], []
@@ -173,10 +179,10 @@ class Interest:
         self._must = lows[0], lows[1], highs[0], highs[1]
         self._may = outer_lows[0], outer_lows[1], outer_highs[0], outer_highs[1]
 
-    def _at(self, times: Any) -> Any:
+    def _at(self, times: Integers) -> Integers:
         return np.clip((times - self.begin) // GRAIN, 0, len(self._must[0]) - 1)
 
-    def must(self, times: Any, c0: Any, r0: Any, c1: Any, r1: Any) -> Any:
+    def must(self, times: Integers, c0: _Tiles, r0: _Tiles, c1: _Tiles, r1: _Tiles) -> Flags:
         """Return at which of the times the events of all squares c0..c1, r0..r1 must come."""
         i = self._at(times)
         low_c, low_r, high_c, high_r = (bound[i] for bound in self._must)
@@ -194,14 +200,14 @@ class Interest:
         first, last = (int(i) for i in self._at(np.array([begin, end])))
         return bool(count[first] == count[last + 1])
 
-    def may(self, times: Any, columns: Any, rows: Any) -> Any:
+    def may(self, times: Integers, columns: Integers, rows: Integers) -> Flags:
         """Return at which of the times events of these squares may come."""
         i = self._at(times)
         low_c, low_r, high_c, high_r = (bound[i] for bound in self._may)
         return (low_c <= columns) & (columns <= high_c) & (low_r <= rows) & (rows <= high_r)
 
 
-def _rolling(of: Any, values: Any, before: int, after: int) -> Any:
+def _rolling(of: Callable[..., Integers], values: Integers, before: int, after: int) -> Integers:
     """Return for each index what `of` makes of the values from `before` places earlier to `after`
     places later."""
     padded = np.pad(values, (before, after), mode="edge")

@@ -149,10 +149,10 @@ def test_a_new_life_does_not_begin_with_what_other_bots_are_told_late_of_the_las
         bot.received(welcome(7), 6)
         bot.moved((9, 9), 1, 0, there, 7)
         bot.moved((0, 0), 2**24 + 1, 0, there, 8)
-        life = bot.life(9)
+        log = bot.intent_log
         bot.lose("the test is over")
-    assert [(row[0], *row[2:4]) for row in life["timeline"]] == [(3, 0, 0), (2**24 + 1, 0, 0)]
-    assert life["former_seq"] == 3
+    assert [(row[0], *row[2:4]) for row in log.timeline] == [(3, 0, 0), (2**24 + 1, 0, 0)]
+    assert log.former == 3
 
 
 def test_bots_with_one_seed_choose_alike_whoever_else_is_in_their_process(pipe):

@@ -65,7 +65,7 @@ class Sessions:
         self.all: set[Session] = set()
         self._greeting: set[Session] = set()
         #: What may want a player elsewhere.
-        self.placements: Sequence[Placement] = (node.router,)
+        self.placements: Sequence[Placement[int] | Placement[str]] = (node.router,)
         #: Why all clients are sent away, as operators read it; "" while they are not.
         self.closed = ""
 

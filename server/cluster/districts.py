@@ -14,7 +14,7 @@ machines (router.py). All that is said here of workers is true of machines.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgpack
 
@@ -26,11 +26,11 @@ ROWS: Final = 1
 PLAYERS: Final = 2
 
 #: What has a district: the slot of a worker, or the address of a machine.
-Slot: TypeAlias = int | str
+Slot = TypeVar("Slot", int, str)
 
 #: A slot, or a line with the plans of its two sides: (axis, at, below, from `at` on). For PLAYERS,
 #: `at` is the number of the bit.
-Plan: TypeAlias = "Slot | tuple[int, int, Plan, Plan]"
+Plan: TypeAlias = Slot | "tuple[int, int, Plan[Slot], Plan[Slot]]"
 
 #: How long after a change of the plan its effect on workers can be judged.
 WORKERS_SETTLED_S: Final = 6.0
@@ -67,22 +67,24 @@ def slot_name(slot: int) -> str:
     return f"slot-{slot}"
 
 
-def pack_plan(plan: Plan, takes: Sequence[int], workers: int, full: Sequence[int] = ()) -> bytes:
+def pack_plan(
+    plan: Plan[int], takes: Sequence[int], workers: int, full: Sequence[int] = ()
+) -> bytes:
     """Return the message with the plan for this many workers; `takes` are the slots whose workers
     take players, and `full` those whose workers have no room just now."""
     packed: bytes = msgpack.packb([plan, takes, workers, full])
     return packed
 
 
-def read_plan(message: bytes) -> tuple[Plan, frozenset[int], int, frozenset[int]]:
+def read_plan(message: bytes) -> tuple[Plan[int], frozenset[int], int, frozenset[int]]:
     """Return what `pack_plan` has packed."""
     # A supervisor of an older version, whose workers were replaced, does not say which are full.
     plan, takes, workers, *full = msgpack.unpackb(message, use_list=False)
     return plan, frozenset(takes), workers, frozenset(*full)
 
 
-def owner(plan: "Plan | None", square: Square, id: int) -> Slot | None:
-    """Return the slot that serves a player in a square; None if there is no plan."""
+def owner(plan: Plan[Slot], square: Square, id: int) -> Slot:
+    """Return the slot that serves a player in a square."""
     while isinstance(plan, tuple):
         axis, at, low, high = plan
         beyond = id >> at & 1 if axis == PLAYERS else square[axis] >= at
@@ -110,23 +112,23 @@ def line(squares: Sequence[Square]) -> Line | None:
     return best and best[2]
 
 
-def slots(plan: Plan) -> list[Slot]:
+def slots(plan: Plan[Slot]) -> list[Slot]:
     """Return the slots that have a district."""
     if isinstance(plan, tuple):
         return slots(plan[2]) + slots(plan[3])
     return [plan]
 
 
-class Districts:
+class Districts(Generic[Slot]):
     """The plan, which follows how busy the workers are. It begins as `plan`; `settles` is like
     WORKERS_SETTLED_S."""
 
-    def __init__(self, plan: Plan = 0, settles: float = WORKERS_SETTLED_S) -> None:
-        self.plan: Plan = plan
+    def __init__(self, plan: Plan[Slot], settles: float = WORKERS_SETTLED_S) -> None:
+        self.plan: Plan[Slot] = plan
         self._settles = settles
         self._settled = 0.0
 
-    def follow(self, loads: Mapping[Any, WorkerLoad], now: float) -> None:
+    def follow(self, loads: Mapping[Slot, WorkerLoad], now: float) -> None:
         """Change the plan if the loads require it. This should be called once a second.
 
         `loads` are those of the workers that live, by slot; `now` is a time in seconds.
@@ -142,16 +144,17 @@ class Districts:
         if self.plan != before:
             self._settled = now + self._settles
 
-    def part_with(self, gone: Slot, loads: Mapping[Any, WorkerLoad]) -> None:
+    def part_with(self, gone: Slot, loads: Mapping[Slot, WorkerLoad]) -> None:
         """Give the district of a slot that is gone for good to a free one, or else to those on the
         other side of its line."""
         if free := self._free(loads):
             self.plan = _changed(self.plan, gone, free[0])
         for part in list(_lines(self.plan)):
-            if gone in part[2:]:
-                self.plan = _changed(self.plan, part, part[3 if part[2] == gone else 2])
+            _, _, low, high = part
+            if gone in (low, high):
+                self.plan = _changed(self.plan, part, high if low == gone else low)
 
-    def _relieve(self, slot: Slot, load: WorkerLoad, loads: Mapping[Any, WorkerLoad]) -> None:
+    def _relieve(self, slot: Slot, load: WorkerLoad, loads: Mapping[Slot, WorkerLoad]) -> None:
         """Divide the district of a busy worker, if another worker is free or can be made free."""
         free = self._free(loads)
         if not free:
@@ -160,15 +163,15 @@ class Districts:
         if free and slot in slots(self.plan):
             bits = [at for axis, at, _, _ in _lines(self.plan) if axis == PLAYERS]
             line = load.line or Line(PLAYERS, max(bits, default=-1) + 1)
-            self.plan = _changed(self.plan, slot, (*line, slot, free[0]))
+            self.plan = _changed(self.plan, slot, (line.axis, line.at, slot, free[0]))
 
-    def _free(self, loads: Mapping[Any, WorkerLoad]) -> list[Slot]:
+    def _free(self, loads: Mapping[Slot, WorkerLoad]) -> list[Slot]:
         """Return the slots that take players and have no district, the quietest first."""
         used = slots(self.plan)
         free = [slot for slot, load in loads.items() if load.takes and slot not in used]
         return sorted(free, key=lambda slot: loads[slot].busy)
 
-    def _unite(self, loads: Mapping[Any, WorkerLoad], most: float) -> None:
+    def _unite(self, loads: Mapping[Slot, WorkerLoad], most: float) -> None:
         """Make one district of the two quietest on either side of a line, if together they are less
         busy than `most`. The busier worker keeps it, so that fewer players must go."""
         pairs = [
@@ -187,7 +190,7 @@ class Districts:
                 self.plan = _changed(self.plan, part, keeps)
 
 
-def _lines(plan: Plan) -> Iterator[tuple[int, int, Plan, Plan]]:
+def _lines(plan: Plan[Slot]) -> Iterator[tuple[int, int, Plan[Slot], Plan[Slot]]]:
     """Yield all lines of a plan, with the plans of their sides."""
     if isinstance(plan, tuple):
         yield plan
@@ -195,7 +198,7 @@ def _lines(plan: Plan) -> Iterator[tuple[int, int, Plan, Plan]]:
         yield from _lines(plan[3])
 
 
-def _changed(plan: Plan, part: Plan, new: Plan) -> Plan:
+def _changed(plan: Plan[Slot], part: Plan[Slot], new: Plan[Slot]) -> Plan[Slot]:
     """Return a plan with another one in place of a part of it."""
     if plan == part:
         return new

@@ -7,7 +7,7 @@ goes from one place to another, is what a Migration (migration.py) and a Router 
 
 import random
 from collections.abc import Set
-from typing import Any, Final
+from typing import Final, Generic
 
 from flatlands.server.cluster.districts import Plan, Slot, owner
 from flatlands.server.players.resident import Resident
@@ -24,24 +24,24 @@ SQUARES_AROUND: Final = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
 PLACE_TURNS: Final = 60
 
 
-class Placement:
+class Placement(Generic[Slot]):
     """Who plays where, by one plan. `here` is the slot of this node. Within `within` ms of a change
     each player is looked at, and after as many ms again if it could not be moved."""
 
     def __init__(self, here: Slot, within: int, residents: Residents, loop: Loop) -> None:
-        self.here = here
+        self.here: Slot = here
         #: The plan, None before there is one, and the slots that take players.
-        self.plan: Plan | None = None
-        self.takes: Set[Any] = frozenset()
+        self.plan: Plan[Slot] | None = None
+        self.takes: Set[Slot] = frozenset()
         #: The slots that are full. Once that has lasted for a second, they take no players either.
-        self.full: Set[Any] = frozenset()
+        self.full: Set[Slot] = frozenset()
         self._within = within
         self._residents = residents
         self._loop = loop
         #: Players that could not be moved, until they are looked at again.
         self._again = TimerQueue(loop, lambda resident, _due: self.place(resident))
 
-    def learn(self, plan: "Plan | None", takes: Set[Any]) -> None:
+    def learn(self, plan: Plan[Slot] | None, takes: Set[Slot]) -> None:
         """Follow a plan and the slots that take players: look at all players if either is new."""
         if (plan, takes) != (self.plan, self.takes):
             self.plan, self.takes = plan, takes
@@ -49,19 +49,23 @@ class Placement:
             at_once = len(residents) // PLACE_TURNS + 1
             self._loop.in_turns(residents, at_once, self._within // PLACE_TURNS, self.place)
 
-    def elsewhere(self, square: Square, id: int) -> Any:
+    def _owner(self, square: Square, id: int) -> Slot | None:
+        """Return the slot that serves a player in a square, or None if there is no plan."""
+        return None if self.plan is None else owner(self.plan, square, id)
+
+    def elsewhere(self, square: Square, id: int) -> Slot | None:
         """Return the other slot that serves a player in a square and takes it, or None."""
-        to = owner(self.plan, square, id)
+        to = self._owner(square, id)
         return to if to != self.here and to in self.takes and to not in self.full else None
 
-    def another(self) -> Any:
+    def another(self) -> Slot | None:
         """Return any other slot that takes players and has room, or None."""
         others = sorted(self.takes - self.full - {self.here})
         return random.choice(others) if others else None
 
     def belongs(self, resident: Resident) -> bool:
         """Return whether a player is where the plan wants it."""
-        return owner(self.plan, resident.square, resident.id) in (None, self.here)
+        return self._owner(resident.square, resident.id) in (None, self.here)
 
     def place(self, resident: Resident) -> None:
         """Move a player that has a screen, if it belongs elsewhere."""
@@ -79,7 +83,7 @@ class Placement:
         ):
             self.place(resident)
 
-    def move(self, resident: Resident, to: Any) -> None:
+    def move(self, resident: Resident, to: Slot) -> None:
         """Let a player go on at another slot; call `try_again` if that is impossible just now."""
         raise NotImplementedError
 

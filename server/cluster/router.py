@@ -48,7 +48,7 @@ ASKED_AGAIN_MS: Final = 60_000
 RESTS_MS: Final = 20_000
 
 
-class Router(Placement, StatelessHolder):
+class Router(Placement[str], StatelessHolder):
     """Asks clients to go on elsewhere, and makes the plan for that while it has the lease.
 
     `address` is that of this node's machine, "" if it has none.
@@ -64,14 +64,14 @@ class Router(Placement, StatelessHolder):
         self._keeps = store_client.store is not None
         #: The addresses of the machines of this world, also of those that are drained: their pages
         #: may connect here.
-        self.addresses: frozenset[Any] = frozenset()
+        self.addresses: frozenset[str] = frozenset()
         #: Who told the plan, (term, node), and when.
         self._plan_from = 0, 0
         self._plan_at = 0
         #: The plan as this node makes it, while it does.
         self._districts = Districts("", MACHINES_SETTLED_S)
         #: Machines -> when each was last alive.
-        self._alive_at: dict[Any, int] = {}
+        self._alive_at: dict[str, int] = {}
         #: Players that are not asked to go elsewhere for a while -> the address to which they were
         #: asked to go, "" if they came from elsewhere.
         self._asked: dict[int, str] = {}
@@ -85,7 +85,7 @@ class Router(Placement, StatelessHolder):
             if self._keeps:
                 self._lease.start()
 
-    def machine(self, busy: float, line: Line | None) -> list[Any]:
+    def machine(self, busy: float, line: Line | None) -> list[str | int]:
         """Return what this node's heartbeats tell of its machine: its address, how busy the node is
         in percent, and a line that divides its players, if it is busy."""
         return [self.here, round(100 * busy), *(line or ())] if self.here else []
@@ -129,7 +129,7 @@ class Router(Placement, StatelessHolder):
         plan = districts.plan if isinstance(districts.plan, tuple) else [districts.plan]
         self._bus.to_all(pack(peer_protocol.Plan(self._bus.node, self._lease.term, plan)))
 
-    def _loads(self) -> dict[Any, WorkerLoad]:
+    def _loads(self) -> dict[str, WorkerLoad]:
         """Return the mean load of each machine's nodes, and the line of its busiest node."""
         nodes: defaultdict[str, list[list[Any]]] = defaultdict(list)
         for address, *load in self._machines():
@@ -202,7 +202,7 @@ class Router(Placement, StatelessHolder):
         return sent
 
 
-def _plan(part: Any) -> Plan:
+def _plan(part: Any) -> Plan[str]:
     """Return a plan as districts.py has it, with tuples in place of lists."""
     if isinstance(part, str):
         return part

@@ -56,7 +56,7 @@ PASSED_WITHIN_MS = 3000
 HEARD_WITHIN_MS = 60
 
 
-class Migration(Placement):
+class Migration(Placement[int]):
     """This worker's part in the migration of players. `slot` is this worker's, from 0. It
     implements `Passing` for admission. `burden` says how busy this worker is. `connect` makes a
     connection of a socket that has come."""

@@ -232,7 +232,7 @@ class Supervisor:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._reports = tempfile.TemporaryDirectory(prefix="flatlands-reports-")
         self._clock = clock_offset()
-        self._districts = Districts() if settings.gather else None
+        self._districts = Districts(0) if settings.gather else None
         #: The slots whose workers take players, as the workers were last told.
         self._takes: list[int] = []
         self._passage = Passage(self._reports.name)
@@ -438,7 +438,7 @@ class Supervisor:
                 self._follow(self._districts)
                 self._tell_plan()
 
-    def _follow(self, districts: Districts) -> None:
+    def _follow(self, districts: Districts[int]) -> None:
         """Let the plan follow how busy the workers are, and who takes players."""
         loads = {
             slot: child.load._replace(takes=child.takes)

@@ -62,7 +62,7 @@ def follow(plan, loads):
 
 
 def test_nothing_is_divided_while_one_worker_can_bear_the_load():
-    districts = Districts()
+    districts = Districts(0)
     for second in range(100):
         districts.follow({0: WorkerLoad(0.99), 1: WorkerLoad(0.0)}, float(second))
     assert districts.plan == 0
@@ -74,7 +74,7 @@ def test_half_of_a_busy_workers_players_go_to_the_quietest_free_worker():
 
 
 def test_a_change_is_judged_only_when_the_players_have_moved():
-    districts = Districts()
+    districts = Districts(0)
     busy = {0: WorkerLoad(3.0, Line(ROWS, 7)), 1: WorkerLoad(0.2), 2: WorkerLoad(0.1)}
     districts.follow(busy, 0.0)
     districts.follow(busy, WORKERS_SETTLED_S - 1)
@@ -84,7 +84,7 @@ def test_a_change_is_judged_only_when_the_players_have_moved():
 
 
 def test_a_crowd_in_one_square_is_spread_evenly_over_all_workers():
-    districts = Districts()
+    districts = Districts(0)
     crowd = range(1000, 3000)
     for step in range(10):
         number = {slot: 0 for slot in range(4)}
@@ -142,7 +142,7 @@ LOADS = st.dictionaries(
     st.integers(0, 2**52),
 )
 def test_each_player_always_has_one_worker_and_each_worker_one_district(all_loads, square, id):
-    districts = Districts()
+    districts = Districts(0)
     for step, loads in enumerate(all_loads):
         districts.follow(loads, step * WORKERS_SETTLED_S)
         some = slots(districts.plan)

@@ -9,7 +9,7 @@ one function that stops where it waits (`PendingDecision`).
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from itertools import count
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from flatlands.server.clients.tokens import Claim, Tokens
 from flatlands.server.game.me import Guest
@@ -82,10 +82,15 @@ class Admitted(NamedTuple):
 #: What becomes of a request.
 Decision: TypeAlias = Admitted | Refused | Superseded
 
-#: A decision on its way: it yields what it waits for, and is sent the answers. It raises Refused
-#: and Superseded. It returns None if there is nobody to tell, since the client is gone or was
+_T = TypeVar("_T")
+
+#: What leads to a value of this type, in steps: it yields what it waits for, and is sent the
+#: answers. It raises Refused and Superseded.
+Pending: TypeAlias = Generator[Wait, Any, _T]
+
+#: A decision on its way. It is None if there is nobody to tell, since the client is gone or was
 #: passed on.
-PendingDecision: TypeAlias = Generator[Wait, Any, Admitted | None]
+PendingDecision: TypeAlias = Pending[Admitted | None]
 
 
 class Client(Protocol):
@@ -115,7 +120,7 @@ class Request:
         hello: Hello,
         decided: Callable[["Request", Decision], None],
         begin: Spawn | None = None,
-        early: Iterable[tuple[int, Sequence[Any]]] = (),
+        early: Iterable[tuple[int, Sequence[object]]] = (),
     ) -> None:
         self.client = client
         self.address = client.address
@@ -201,7 +206,7 @@ class Admission:
             self._turns.drop(request)
             self._limits.refund(JOINS, request.address)
 
-    def _go_on(self, request: Request, pending: PendingDecision, answer: Any) -> None:
+    def _go_on(self, request: Request, pending: PendingDecision, answer: object) -> None:
         """Continue a decision with the answer that it has waited for."""
         try:
             wait = pending.send(answer)
@@ -259,7 +264,7 @@ class Admission:
                 FULL,
             )
 
-    def _await_turn(self, request: Request) -> Generator[Wait, Any, None]:
+    def _await_turn(self, request: Request) -> Pending[None]:
         """Wait until one more player may come from the client's address."""
         if self.passing is None:
             self._check_seats(request)
@@ -275,7 +280,7 @@ class Admission:
             self._turns.put(request, self._node.loop.now() + wait)
             yield partial(self._waiting.__setitem__, request)
 
-    def _ask(self, hello: Hello, claim: Claim | None) -> Generator[Wait, Any, Hello]:
+    def _ask(self, hello: Hello, claim: Claim | None) -> Pending[Hello]:
         """Return a client's hello as the game allows it. Raises Refused, and Superseded."""
         play = self._node.play
         if not play.hello_hooks:
@@ -286,7 +291,7 @@ class Admission:
         of = [] if claim is None else self._turns_of.setdefault(claim.id, [])
         of.append(since)
 
-        def ask(go_on: Callable[[Any], None]) -> None:
+        def ask(go_on: Callable[[None], None]) -> None:
             self._asking += 1
             try:
                 play.ask(guest, hello.ticket)
@@ -305,7 +310,7 @@ class Admission:
             raise guest.refused
         return hello._replace(name=guest.name, ticket="", owner=guest.owner)
 
-    def _find_host(self, hello: Hello) -> Generator[Wait, Any, Met | None]:
+    def _find_host(self, hello: Hello) -> Pending[Met | None]:
         """Return the player that has invited a client, if there is one."""
         invitation = self._tokens.read_invitation(hello.near) if type(hello.near) is str else None
         if invitation is None:

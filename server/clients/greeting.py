@@ -4,7 +4,6 @@ Who may play is decided in admission.py.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from flatlands.server.clients.admission import (
     Admitted,
@@ -50,7 +49,7 @@ def greet(
     session: Session,
     hello: Hello,
     begin: Spawn | None = None,
-    early: Iterable[tuple[int, Sequence[Any]]] = (),
+    early: Iterable[tuple[int, Sequence[object]]] = (),
 ) -> None:
     """Let a client that has said hello play, or refuse it: now or later. If another worker has
     passed it on, that one has decided where it begins, and `early` is what came after the hello."""

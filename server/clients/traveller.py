@@ -4,7 +4,7 @@ It is packed by the names of fields, so that two versions of this program that r
 during an update refuse each other's travellers, and never take one field for another.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import msgpack
@@ -22,7 +22,7 @@ class Greeting(NamedTuple):
 
     hello: Hello
     begin: Spawn
-    early: Sequence[tuple[int, Sequence[Any]]]
+    early: Sequence[tuple[int, Sequence[object]]]
 
 
 class Traveller(NamedTuple):
@@ -35,12 +35,12 @@ class Traveller(NamedTuple):
     intent: int
     flush: int
     linked: bool
-    rates: Sequence[tuple[Any, float]]
+    rates: Sequence[tuple[Hashable, float]]
     watched: bool
 
 
 #: Class -> the names of its fields, by which it is packed. Its position is its MessagePack type.
-_CLASSES: dict[type[Any], tuple[str, ...]] = {
+_CLASSES: dict[Callable[..., object], tuple[str, ...]] = {
     **{each: each._fields for each in (Greeting, Traveller, Hello, Spawn, Met, State, Viewport)},
     Track: ("x", "y", "dx", "dy", "start", "duration"),
     Heading: ("x", "y"),
@@ -48,7 +48,7 @@ _CLASSES: dict[type[Any], tuple[str, ...]] = {
 }
 
 
-def pack(what: Any) -> bytes:
+def pack(what: object) -> bytes:
     """Pack plain values and objects of these classes, which may be nested."""
     packed: bytes = msgpack.packb(what, default=_plain, strict_types=True)
     return packed
@@ -60,13 +60,13 @@ def unpack(packed: bytes) -> Any:
     return msgpack.unpackb(packed, use_list=False, ext_hook=_made)
 
 
-def _plain(what: Any) -> Any:
+def _plain(what: object) -> object:
     kind = type(what)
-    if kind is tuple:
+    if isinstance(what, tuple) and kind is tuple:
         return list(what)
     fields = {name: getattr(what, name) for name in _CLASSES[kind]}
     return msgpack.ExtType(list(_CLASSES).index(kind), pack(fields))
 
 
-def _made(code: int, packed: bytes) -> Any:
+def _made(code: int, packed: bytes) -> object:
     return list(_CLASSES)[code](**unpack(packed))

@@ -28,6 +28,8 @@ class Thing(Protocol):
     @property
     def y(self) -> int: ...
 
+    def __getitem__(self, at: slice, /) -> tuple[object, ...]: ...
+
 
 class _Note(NamedTuple):
     """What is known of an id since `at`, in ms: the thing, or None if this version is gone."""

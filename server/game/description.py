@@ -1,7 +1,6 @@
 """What pages are told of a game when they join: its kinds of things and events, and its cells."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.game.game import AnyGame
@@ -12,11 +11,11 @@ from flatlands.server.storage.things import Event
 
 def describe(
     node: GameNode, game: AnyGame, events: Mapping[type[Event], int], layers: Sequence[CellLayer]
-) -> list[list[Any]]:
+) -> list[list[object]]:
     """Return what pages are told of a game: its kinds of things and events, its cells, what players
     have, and how they walk on which ground."""
     things, known = node.square_context.things, node.square_context.events
-    shown: list[list[Any]] = [
+    shown: list[list[object]] = [
         *[["thing", n, kind.make.__name__, _field_names(kind, 5)] for n, kind in things.items()],
         *[["event", n, kind.__name__, _field_names(known[n], 2)] for kind, n in events.items()],
         *[["cells", n, layer.name.partition(".")[2], []] for n, layer in enumerate(layers)],

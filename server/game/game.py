@@ -26,7 +26,7 @@ from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
 from flatlands.world.terrain import CELL, Terrain
-from flatlands.world.track import UNIT, Heading, Tile
+from flatlands.world.track import UNIT, Heading, Intent, Tile
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -64,7 +64,7 @@ NEAR_MOST_TILES = 32
 BROADCAST_MOST_TILES = 1000
 
 #: The values of `walking` -> what says whether an intent is forbidden; None: all are allowed.
-WALKING: dict[str, Callable[[Any], bool] | None] = {
+WALKING: dict[str, Callable[[Intent], bool] | None] = {
     "free": None,
     "straight": lambda intent: type(intent) is not Heading or intent.x != 0 != intent.y,
     "none": lambda intent: True,

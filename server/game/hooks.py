@@ -87,7 +87,7 @@ class Hook:
                 )
         return result
 
-    def _failed(self, arguments: Sequence[Any], error: BaseException, begun: float) -> None:
+    def _failed(self, arguments: Sequence[object], error: BaseException, begun: float) -> None:
         """Tell whoever it concerns that the method has raised an error: the asker, or the log."""
         if isinstance(error, Refused) and arguments and hasattr(arguments[0], "refuse"):
             arguments[0].refuse(error)

@@ -4,7 +4,7 @@ A game may declare fields of its players, which everybody sees.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from flatlands.server.game.cells import Cells, writer_of
 from flatlands.server.game.game_node import GameNode
@@ -42,7 +42,7 @@ class _Fielded(type):
     """The metaclass of Me: objects of its subclasses have no attributes except fields, since each
     call gets a new object."""
 
-    def __new__(cls, name: str, bases: tuple[type, ...], having: dict[str, Any]) -> "_Fielded":
+    def __new__(cls, name: str, bases: tuple[type, ...], having: dict[str, object]) -> "_Fielded":
         having.setdefault("__slots__", ())
         return super().__new__(cls, name, bases, having)
 

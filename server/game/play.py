@@ -6,7 +6,7 @@ It calls their hooks, in the order of the parts. A hook that fails does not harm
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Final
 
 from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.game.content_moderation import ContentModeration
@@ -45,6 +45,7 @@ from flatlands.server.storage.things import Event, Thing, middle_of, of_row
 from flatlands.server.storage.upkeep import Upkeep
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
+from flatlands.world.things import Thing as Row
 from flatlands.world.track import UNIT, Tile
 
 #: Makes the game of the node that it is called with.
@@ -203,7 +204,7 @@ class Play:
         else:
             self._call("on_enter", resident, resident.square, before)
 
-    def _touched(self, resident: Resident, square: Square, row: Any) -> bool:
+    def _touched(self, resident: Resident, square: Square, row: Row) -> bool:
         if self.hook_queues.full(resident.id):
             self._node.stats["hooks_left_out"] += 1
             return False

@@ -5,7 +5,7 @@ A store that does not answer stops nothing but what needs it.
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import gevent
 from gevent.lock import BoundedSemaphore
@@ -69,7 +69,7 @@ class StoreClient:
         self._recovered_listener: Callable[[], None] = _ignore
         self._turns = BoundedSemaphore(HOOKS_MOST)
         #: The greenlets that ask for a hook.
-        self._asking: set[Any] = set()
+        self._asking: set[object] = set()
 
     def set_recovered_listener(self, recovered: Callable[[], None]) -> None:
         """Call `recovered` when the store works again."""
@@ -133,8 +133,8 @@ class StoreClient:
     def _ask(
         self,
         store: Store,
-        question: Callable[[Store], Any],
-        answered: Callable[[Any], None],
+        question: Callable[[Store], _T],
+        answered: Callable[[_T], None],
         failed: Callable[[], None],
     ) -> None:
         try:

@@ -26,6 +26,7 @@ from flatlands.server.storage.reach import name_of, square_of
 from flatlands.server.storage.things import Record, Thing, declare, of_row, read, stored
 from flatlands.stores.base import NEVER_DUE_MS, Item, Score, Store
 from flatlands.world.grid import Grid, Square
+from flatlands.world.things import Thing as Row
 from flatlands.world.track import UNIT, Tile
 
 #: The names of the queues in the store begin with these: one of all things, one of each kind of
@@ -177,7 +178,7 @@ class Items:
 
     def _values(
         self, kind: type[Thing] | type[Record], id: str, values: dict[str, Any]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         made, number = values.pop(MADE, 0), self._fields.number(kind)
         if made > number:
             raise Newer(f"a newer version of the game put {id} there")
@@ -190,7 +191,7 @@ class Items:
         column, row = thing.tile
         return column // self._grid.side, row // self._grid.side
 
-    def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Any]]:
+    def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Row]]:
         """Yield what lies in some squares, as (square, row). It waits for the store. The versions
         of all kinds must be known."""
         for item in store.group(self.queue, *map(name_of, squares)):
@@ -201,22 +202,23 @@ class Items:
     def things_in(self, square: Square) -> list[Thing]:
         """Return what lies in a square, as far as this node knows."""
         heard, side = self._replicas.squares.get(square), self._grid.side
-        rows: list[Any] = [] if heard is None else heard.things.lying()
+        rows = [] if heard is None else heard.things.lying()
         return [of_row(self._numbered[row.kind], row, square, side) for row in rows]
 
-    def _row(self, square: Square, thing: Thing) -> Any:
+    def _row(self, square: Square, thing: Thing) -> Row:
         """Return a thing as nodes tell each other of it: it lies in the middle of its tile."""
         number, kind = self._kinds[type(thing).__name__]
         x, y = (
             (at - first * self._grid.side) * UNIT + UNIT // 2
             for at, first in zip(thing.tile, square, strict=True)
         )
-        return kind._row(number, thing.id, thing.version, x, y, *thing._shows())
+        row: Row = kind._row(number, thing.id, thing.version, x, y, *thing._shows())
+        return row
 
     def publish(self, there: Iterable[Thing | Record], gone: Iterable[Thing] = ()) -> None:
         """Publish which things lie somewhere now, and which do not any more."""
         # A thing that goes from one square to another comes first: it is never nowhere.
-        news: dict[Square, tuple[list[Any], list[Any]]] = {}
+        news: dict[Square, tuple[list[Row], list[str | int]]] = {}
         for one in there:
             if isinstance(one, Thing) and not one.after:
                 square = self.square(one)
@@ -471,6 +473,6 @@ def _check_put(thing: Thing) -> None:
         raise ValueError(f"{thing!r} has hidden fields: use change(), which reads them")
 
 
-def _pack(values: Any) -> bytes:
+def _pack(values: object) -> bytes:
     packed: bytes = msgpack.packb(values)
     return packed

@@ -17,6 +17,7 @@ from flatlands.server.messages.peer_batches import Kind
 from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION
 from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import clean
+from flatlands.world import things
 from flatlands.world.grid import Square
 from flatlands.world.terrain import CELL
 from flatlands.world.track import UNIT, Tile
@@ -119,11 +120,11 @@ class _Fields:
             raise ValueError(f"{type(self).__name__} has no field {next(iter(values))}")
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """The values of its fields."""
         return {field.name: getattr(self, field.name) for field in self.fields}
 
-    def _shows(self) -> list[Any]:
+    def _shows(self) -> list[object]:
         """Return the values of the fields that are shown."""
         return [getattr(self, field.name) for field in self._shown]
 
@@ -307,7 +308,7 @@ def _check_plain(name: str, having: Mapping[str, object]) -> None:
 
 
 def fields_of(
-    kind: type[Any], taken: Collection[str], most: int, text_most: int
+    kind: type[object], taken: Collection[str], most: int, text_most: int
 ) -> tuple[Field, ...]:
     """Return the fields that a class declares: `most` at most, with `text_most` characters at most
     in all their texts. Raises ValueError, with a sentence for its author."""
@@ -325,7 +326,7 @@ def fields_of(
     return tuple(fields)
 
 
-def allowed(of: str, field: Field, value: Any) -> Any:
+def allowed(of: str, field: Field, value: object) -> object:
     """Return a value as a field has it. Raises ValueError if the field of `of` cannot have it."""
     # Others see it, as they see a chat text.
     shown = clean(value, field.high) if isinstance(value, str) and value else value
@@ -334,7 +335,7 @@ def allowed(of: str, field: Field, value: Any) -> Any:
     return shown
 
 
-def usable(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
+def usable(fields: Iterable[Field], values: Mapping[str, object]) -> dict[str, object]:
     """Return those values that their fields can have: an older version of the game may have had
     others, and whoever reaches the broker or the store may put anything there."""
     found = {}
@@ -344,7 +345,7 @@ def usable(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]
     return found
 
 
-def stored(kind: type[_Fields], values: Mapping[str, Any], old: bool) -> dict[str, Any]:
+def stored(kind: type[_Fields], values: Mapping[str, object], old: bool) -> dict[str, object]:
     """Return those of the values in the store that a kind can have. They are upgraded if they are
     `old`, of an earlier version of it."""
     fit = usable(kind.fields, values)
@@ -361,15 +362,16 @@ def stored(kind: type[_Fields], values: Mapping[str, Any], old: bool) -> dict[st
         return fit
 
 
-def check_tile(tile: Any) -> Tile:
+def check_tile(tile: object) -> Tile:
     """Return a tile, (column, row). Raises ValueError if this is not one."""
-    whole = isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]
-    if not whole or not (-FAR < tile[0] < FAR and -FAR < tile[1] < FAR):
-        raise ValueError(f"a tile must be two whole numbers within 2^31 of zero, not {tile!r}")
-    return tile[0], tile[1]
+    if isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]:
+        column, row = tile
+        if -FAR < column < FAR and -FAR < row < FAR:
+            return column, row
+    raise ValueError(f"a tile must be two whole numbers within 2^31 of zero, not {tile!r}")
 
 
-def middle_of(tile: Any) -> tuple[int, int]:
+def middle_of(tile: object) -> tuple[int, int]:
     """Return the middle of a tile, in units. Raises ValueError if this is not a tile."""
     column, row = check_tile(tile)
     return column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
@@ -381,14 +383,14 @@ def declare(kind: type[Thing] | type[Event]) -> Kind:
     return peer_batches.declare(kind._row, *always, *kind._shown)
 
 
-def read(kind: type[_T], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> _T:
+def read(kind: type[_T], id: str, version: int, tile: Tile, values: Mapping[str, object]) -> _T:
     """Return a thing that lies on a tile. Fields without a value get their lowest one."""
     thing = kind(tile, **values)
     thing.id, thing.version = id, version
     return thing
 
 
-def of_row(kind: type[_T], row: Any, square: Square, side: int) -> _T:
+def of_row(kind: type[_T], row: things.Thing, square: Square, side: int) -> _T:
     """Return the thing of which a node has told others by `_row`, a tuple as in world/things.py.
     `side` is that of squares in tiles."""
     tile = square[0] * side + row.x // UNIT, square[1] * side + row.y // UNIT

@@ -9,7 +9,7 @@ and publishes that.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import msgpack
 
@@ -21,6 +21,7 @@ from flatlands.server.storage.things import Thing
 from flatlands.stores.base import CALL_ITEMS_MOST, Claimed, Item, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import CELL
+from flatlands.world.things import Thing as Row
 from flatlands.world.track import Tile
 
 #: How often a node looks for things that are due.
@@ -65,7 +66,7 @@ class Upkeep:
             if kind.lasts is not None:
                 loop.every(RECORDS_SWEEP_MS, partial(self._sweep, queue))
 
-    def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Any]]:
+    def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Row]]:
         """Yield what lies in some squares, for the Reader, after putting down the cells they touch
         to be planted. It waits for the store."""
         # A store that this version of the game may not use is left as it is.

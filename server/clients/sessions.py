@@ -6,7 +6,7 @@ may play (admission.py), nor when all clients are sent away.
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 import gevent
 
@@ -69,7 +69,7 @@ class Sessions:
         #: Why all clients are sent away, as operators read it; "" while they are not.
         self.closed = ""
 
-    def accept(self, connection: Connection, _environ: dict[str, Any]) -> None:
+    def accept(self, connection: Connection, _environ: WSGIEnvironment) -> None:
         """Begin a session on a connection whose handshake is done."""
         self._node.stats["connections"] += 1
         self.begin(connection)

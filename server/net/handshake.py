@@ -16,7 +16,8 @@ import logging
 import re
 from collections.abc import Iterator
 from socket import IPPROTO_TCP, SO_SNDBUF, SOL_SOCKET, TCP_NODELAY
-from typing import Any
+from typing import Any, BinaryIO
+from wsgiref.types import WSGIEnvironment
 
 from gevent import Timeout
 from geventwebsocket.handler import WebSocketHandler
@@ -77,13 +78,13 @@ class _Head:
     """A reader of a request's header lines. It raises _Refusal after HEAD_LIMIT bytes, and for a
     line that is no header: the parser would take it for the last line, and a proxy might not."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._left = HEAD_LIMIT
         self._had: set[bytes] = set()
 
     def readline(self, limit: int) -> bytes:
-        line: bytes = self._file.readline(min(limit, self._left + 1))
+        line = self._file.readline(min(limit, self._left + 1))
         self._left -= len(line)
         if self._left < 0:
             raise _Refusal(
@@ -123,7 +124,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         finally:
             turn.end()
 
-    def handle_one_request(self) -> Any:
+    def handle_one_request(self) -> object:
         """Handle a request as pywsgi does, but within HEAD_TIMEOUT and ANSWER_TIMEOUT."""
         self.requestline = ""
         self.requests += 1
@@ -147,7 +148,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         finally:
             self.deadline.close()
 
-    def MessageClass(self, file: Any, *arguments: Any) -> Any:
+    def MessageClass(self, file: BinaryIO, *arguments: object) -> object:
         # This is pywsgi's name for the parser of the headers.
         return super().MessageClass(_Head(file), *arguments)
 
@@ -163,11 +164,11 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             self.path = path if path.startswith("/") else f"/{path}"
         return understood
 
-    def get_environ(self) -> dict[str, Any]:
+    def get_environ(self) -> WSGIEnvironment:
         # pywsgi calls this after it has read the head, and before it calls the application.
         self.deadline.close()
         self.deadline = Timeout.start_new(ANSWER_TIMEOUT)
-        environ: dict[str, Any] = super().get_environ()
+        environ: WSGIEnvironment = super().get_environ()
         proxies, peer = self.server.limits.proxies, environ.get("REMOTE_ADDR", "")
         self.scheme = ""
         if site(environ.get("HTTP_HOST", "")):
@@ -179,7 +180,9 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         turn.key = self.server.limits.key(environ["REMOTE_ADDR"])
         return environ
 
-    def start_response(self, status: str, headers: Any, exc_info: Any = None) -> Any:
+    def start_response(
+        self, status: str, headers: list[tuple[str, str]], exc_info: object = None
+    ) -> object:
         has_connection = any(name.lower() == "connection" for name, _ in headers)
         if self.requests >= REQUESTS_EACH and not has_connection:
             headers = [*headers, ("Connection", "close")]
@@ -375,7 +378,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         environ = getattr(self, "environ", None) or {}
         return environ.get("REMOTE_ADDR") or str(self.client_address[0])
 
-    def handle_error(self, t: Any, v: Any, tb: Any) -> None:
+    def handle_error(self, t: object, v: object, tb: object) -> None:
         """Log failures of the client or the network as a line, without a traceback."""
         if v is self.deadline:
             self.close_connection = True

@@ -6,10 +6,12 @@ It never reads from a connection itself.
 import _socket
 import logging
 import os
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from gevent.pywsgi import WSGIServer
 
@@ -37,7 +39,7 @@ GIVE_WAY_S = 0.02
 
 log = logging.getLogger(__name__)
 
-Accept = Callable[[Connection, dict[str, Any]], object]
+Accept = Callable[[Connection, WSGIEnvironment], object]
 
 
 class WebSocketServer(WSGIServer):
@@ -64,8 +66,8 @@ class WebSocketServer(WSGIServer):
 
     def __init__(
         self,
-        listener: Any,
-        wsgi_app: Callable[..., Any],
+        listener: socket.socket | tuple[str, int],
+        wsgi_app: WSGIApplication,
         accept: Accept,
         *,
         protocol: str | None = "flatlands",
@@ -99,7 +101,7 @@ class WebSocketServer(WSGIServer):
         self._accepting = Pace(ACCEPT_SHARE, Counter())
         self.logger = log  # gevent-websocket would make one with a handler of its own
 
-    def do_read(self) -> tuple[PacedSocket, Any] | None:  # type: ignore[override]
+    def do_read(self) -> tuple[PacedSocket, object] | None:  # type: ignore[override]
         """Accept a connection if there is one, and if the limits allow it. gevent calls this.
 
         After None, gevent calls again in the loop's next turn, or when accepting goes on.
@@ -140,7 +142,7 @@ class WebSocketServer(WSGIServer):
         self._accepting.pay(time.perf_counter() - begun)
         return paced, address
 
-    def do_close(self, sock: PacedSocket, *args: Any) -> None:  # type: ignore[override]
+    def do_close(self, sock: PacedSocket, *args: object) -> None:  # type: ignore[override]
         """Close a connection that was not handed on. gevent calls this."""
         super().do_close(sock, *args)
         if sock.limited is not None:
@@ -160,7 +162,7 @@ class WebSocketServer(WSGIServer):
         self._gave_way = False
 
 
-def _peer(address: Any) -> str:
+def _peer(address: object) -> str:
     """Return the IP address of a socket's peer; the peer of a Unix socket has none."""
     return str(address[0]) if isinstance(address, tuple) else ""
 

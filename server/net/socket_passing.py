@@ -44,13 +44,13 @@ class Passage:
         self._folder = Path(folder)
         self._sender = _socket.socket(AF_UNIX, SOCK_DGRAM)
         self._sender.setblocking(False)
-        self._receiver: Any = None
+        self._receiver: _socket.socket | None = None
         self._watcher: Any = None
-        self._arrived: Callable[[bytes, Any], object]
+        self._arrived: Callable[[bytes, _socket.socket | None], object]
         # It is made now, since there may be no descriptor for it when a socket is passed on.
         _second_epoll()
 
-    def open(self, name: str, arrived: Callable[[bytes, Any], object]) -> None:
+    def open(self, name: str, arrived: Callable[[bytes, _socket.socket | None], object]) -> None:
         """From now on receive what is sent to a name, instead of whoever has received it so far.
 
         `arrived` is called with each message that comes, and with the socket that came with it or
@@ -88,7 +88,7 @@ class Passage:
             self._receiver = None
             receiver.close()
 
-    def send(self, name: str, message: bytes, sock: Any = None) -> bool:
+    def send(self, name: str, message: bytes, sock: _socket.socket | None = None) -> bool:
         """Send a message, and with it a socket, which the receiver then has too.
 
         Never waits. Returns False, and sends nothing, if nobody receives at this name, if too much
@@ -149,7 +149,7 @@ def _second_epoll() -> Any:
     return _epoll.fromfd(os.dup(loop.fileno()))
 
 
-def forget(sock: Any) -> None:
+def forget(sock: _socket.socket) -> None:
     """Make the event loop forget a socket that it has watched and that another process keeps.
 
     Otherwise epoll would report it again and again, since epoll forgets a socket only when all

@@ -11,7 +11,7 @@ import logging
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, abort, jsonify, make_response, request
@@ -126,7 +126,7 @@ def _show_numbers(
     @pages.get("/readyz")
     def readyz() -> tuple[Response, int]:
         reasons = status.readiness()
-        shown: dict[str, Any] = {"ready": not reasons}
+        shown: dict[str, object] = {"ready": not reasons}
         if access.may_see():
             # The reasons name brokers and nodes, which only operators may know.
             shown |= {"reasons": reasons, **status.about()}

@@ -13,7 +13,7 @@ import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -261,7 +261,7 @@ def _known(content: dict[str, Any]) -> Report:
     return Report(**{name: content[name] for name in Report._fields if name in content})
 
 
-def _replace(path: Path, content: dict[str, Any]) -> None:
+def _replace(path: Path, content: Mapping[str, object]) -> None:
     """Write a file atomically: readers get all of the old content or all of the new."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps(content))

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from posixpath import normpath
-from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Blueprint, Flask, Response, jsonify
 
-from flatlands.server.game.chunks import Failed
+from flatlands.server.game.chunks import Chunks, Failed
 from flatlands.server.net.hosts import origin_of
 from flatlands.server.web.joined import join_modules
 
@@ -63,9 +63,6 @@ _PIECE = re.compile(r"/v/([0-9a-z]+)/ground/(-?\d{1,8})/(-?\d{1,8})")
 
 #: Returns the addresses of the machines of this world, to which a page may connect.
 Machines = Callable[[], Collection[str]]
-
-Start = Callable[..., Any]
-Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
 
 
 def laid_over(*folders: Path) -> dict[str, Path]:
@@ -159,11 +156,11 @@ class Files:
     def __init__(
         self,
         folder: Path,
-        application: Application,
+        application: WSGIApplication,
         *,
         forgets: str = "",
         page: Path | None = None,
-        ground: Any = None,
+        ground: Chunks | None = None,
         author: bool = False,
         machines: Machines = tuple,
     ) -> None:
@@ -201,12 +198,12 @@ class Files:
             self._files[f"/{base}{name}"] = file, CACHE_FOR_EVER
         self._files["/favicon.ico"] = self._files["/icon.svg"]
 
-    def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         file, caching = self._files.get(path, (None, ""))
         if path in PAGES and "debug" in environ["QUERY_STRING"].split("&"):
             file = self._single
-        if file is None and self._ground is not None and (found := _PIECE.fullmatch(path)):
+        if file is None and (found := _PIECE.fullmatch(path)):
             file, caching = self._piece(*found.groups()), CACHE_FOR_EVER
         if file is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return self._application(environ, start)
@@ -220,7 +217,7 @@ class Files:
     def _piece(self, stamp: str, column: str, row: str) -> "_File | None":
         """Return a piece of the ground; None if this server has another ground or none so far away,
         or if the game fails to make the piece: then it is asked for again."""
-        if stamp != self._ground.stamp:
+        if self._ground is None or stamp != self._ground.stamp:
             return None
         try:
             return _File(None, self._ground.piece(int(column), int(row)))
@@ -248,7 +245,7 @@ class _File:
         self._packed = zipped if smaller else self._plain
 
     def answer(
-        self, environ: dict[str, Any], start: Start, caching: str, policy: str
+        self, environ: WSGIEnvironment, start: StartResponse, caching: str, policy: str
     ) -> list[bytes]:
         packed = _takes_gzip(environ.get("HTTP_ACCEPT_ENCODING", ""))
         content, tag, headers = self._packed if packed else self._plain
@@ -274,15 +271,15 @@ def _takes_gzip(accepted: str) -> bool:
 
 
 def make_pages(
-    health: Callable[[], dict[str, Any]],
+    health: Callable[[], dict[str, object]],
     operators: Blueprint,
     *,
     forgets: str = "",
     page: Path | None = None,
-    ground: Any = None,
+    ground: Chunks | None = None,
     faults: Collection[tuple[str, str]] | None = None,
     machines: Machines = tuple,
-) -> Application:
+) -> WSGIApplication:
     """Return the WSGI application for all paths except /ws.
 
     `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.

@@ -7,7 +7,6 @@ supervisor. This module only reads.
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 from flatlands import __version__, compiled
 from flatlands.server.clients.admission import Admission
@@ -45,7 +44,7 @@ class Status:
         #: The numbers of all workers.
         self.reports = Reports(settings.reports, self._report)
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> dict[str, object]:
         """Return what /healthz shows."""
         return {"status": "ok", "uptime": round(time.monotonic() - self._started, 1)}
 
@@ -80,7 +79,7 @@ class Status:
             **({"address": self._settings.address} if self._settings.address else {}),
         }
 
-    def stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
+    def stats(self, sleep: Callable[[float], object]) -> dict[str, object]:
         """Return what /stats shows: the gauges and counters of all workers together. `sleep` waits
         for some seconds."""
         living, report = self.reports.total(sleep)

@@ -9,8 +9,7 @@ import logging
 import os
 import random
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sized
 
 import gevent
 
@@ -194,6 +193,6 @@ def _wait(done: Callable[[], bool], seconds: float) -> None:
         gevent.sleep(0.02)
 
 
-def _at_once(some: list[Any]) -> int:
+def _at_once(some: Sized) -> int:
     """Return how many of these clients are sent away at once."""
     return max(AT_ONCE, len(some) // TURNS)

@@ -9,6 +9,7 @@ it (clients/traveller.py). Socket and state are one datagram (net/socket_passing
 forgets them at once.
 """
 
+import _socket
 import logging
 from collections.abc import Callable
 from contextlib import suppress
@@ -172,7 +173,7 @@ class Migration(Placement[int]):
 
     # Taking in.
 
-    def _arrived(self, message: bytes, sock: Any) -> None:
+    def _arrived(self, message: bytes, sock: _socket.socket | None) -> None:
         """Take what has come: a plan, or the socket of a client."""
         if sock is not None:
             self._take(sock, *unpack(message))
@@ -180,7 +181,9 @@ class Migration(Placement[int]):
         plan, takes, self._workers, self.full = read_plan(message)
         self.learn(plan, takes)
 
-    def _take(self, sock: Any, address: str, sent: int, what: Greeting | Traveller) -> None:
+    def _take(
+        self, sock: _socket.socket, address: str, sent: int, what: Greeting | Traveller
+    ) -> None:
         """Take in a client that another worker has sent at the node time `sent`."""
         limited = None
         if self._loop.now() - sent <= TOO_OLD_MS:

@@ -13,7 +13,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from gevent.threadpool import ThreadPool
 
@@ -371,20 +371,20 @@ class Store(Backend):
         self._closed = True
         self._thread.apply(self._close)
 
-    def _write(self, call: Callable[..., _T], *arguments: Any) -> _T:
+    def _write(self, call: Callable[..., _T], *arguments: object) -> _T:
         """Wait for a call that returns what it has changed, as a number or a list, and count it."""
         changed = self._wait(call, *arguments)
         self.written += any(changed) if isinstance(changed, list) else bool(changed)
         return changed
 
-    def _wait(self, call: Callable[..., _T], *arguments: Any) -> _T:
+    def _wait(self, call: Callable[..., _T], *arguments: object) -> _T:
         result, failure = self._thread.apply(self._answer, (time.monotonic(), call, arguments))
         if failure is not None:
             raise StoreError(failure)
         return cast(_T, result)
 
     def _answer(
-        self, asked: float, call: Callable[..., _T], arguments: Any
+        self, asked: float, call: Callable[..., _T], arguments: tuple[object, ...]
     ) -> tuple[_T | None, str | None]:
         """Return what a call returns, and the sentence of its StoreError, since gevent prints what
         is raised in a thread. `asked` is when it began to wait."""

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from redis import Redis, RedisCluster
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode
+from redis.commands.core import Script
 from redis.exceptions import (
     AuthenticationError,
     ConnectionError,
@@ -261,6 +262,11 @@ log = logging.getLogger("flatlands")
 
 _T = TypeVar("_T")
 
+_Client = Redis | RedisCluster
+
+#: What a script may be given.
+_Argument = str | bytes | int
+
 
 class RedisStore(Store):
     """The store of redis:// and its variants. `tls` says how certificates are checked, as in
@@ -275,8 +281,8 @@ class RedisStore(Store):
         self._hosts = endpoints(url, REDIS_KIND, REDIS_PORT, tls if self._secure else None)
         if len(self._hosts) > 1 and not self._cluster:
             raise ValueError("redis:// takes only one host; for a cluster write rediscluster://")
-        self._client: Any = None
-        self._scripts: dict[str, Any] = {}
+        self._client: _Client | None = None
+        self._scripts: dict[str, Script] = {}
         #: The world's id on the server, None before it is known; and when to ask for it next.
         self._id: bytes | None = None
         self._look_at = 0.0
@@ -309,7 +315,7 @@ class RedisStore(Store):
             self._look_at = 0.0
             raise StoreError(_sentence(bare(self.url), error)) from error
 
-    def _connect(self) -> Any:
+    def _connect(self) -> _Client:
         options: dict[str, Any] = {
             "socket_timeout": ANSWER_SECONDS,
             "socket_connect_timeout": ANSWER_SECONDS,
@@ -350,8 +356,8 @@ class RedisStore(Store):
         self._id = id
         self.identity = short_hash(f"{bare(self.url)} {id.decode()}")
 
-    def _run(self, script: str, keys: Sequence[str], arguments: Iterable[Any]) -> Any:
-        def run(client: Any) -> Any:
+    def _run(self, script: str, keys: Sequence[str], arguments: Iterable[_Argument]) -> Any:
+        def run(client: _Client) -> object:
             registered = self._scripts.get(script)
             if registered is None:
                 registered = self._scripts[script] = client.register_script(_COMMON + script)
@@ -364,13 +370,13 @@ class RedisStore(Store):
     def _of(self, queue: str) -> list[str]:
         return [f"{{{self.world}}}/queue/{queue}/{part}" for part in ("due", "items", "groups")]
 
-    def _keys(self, queue: str, then: Then) -> tuple[list[str], list[Any], list[Any]]:
+    def _keys(self, queue: str, then: Then) -> tuple[list[str], list[_Argument], list[_Argument]]:
         """Return the keys of a queue, and of all boards and queues in which something follows; and
         the arguments that add the scores, and those that put the items."""
         keys = self._of(queue)
         places = {queue: 1}
         scores = _scores(self.world, keys, {}, then.scores)
-        items: list[Any] = []
+        items: list[_Argument] = []
         for other, item in then.items:
             if other not in places:
                 places[other] = len(keys) + 1
@@ -397,7 +403,7 @@ class RedisStore(Store):
 
     def _swap(self, queue: str, swaps: Sequence[Swap]) -> list[bool]:
         keys, boards = self._of(queue), dict[str, int]()
-        arguments: list[Any] = []
+        arguments: list[_Argument] = []
         for before, (id, delay, group, body), scores in swaps:
             was = ("new", "") if before is None else ("", before)
             arguments += (*was, id, delay, group, body, len(scores))
@@ -463,7 +469,7 @@ class RedisStore(Store):
         special = str.maketrans({letter: f"\\{letter}" for letter in "\\*?[]"})
         pattern = f"{beginning.translate(special)}*"
 
-        def find(client: Any) -> list[bytes]:
+        def find(client: _Client) -> list[bytes]:
             return list(client.scan_iter(match=pattern, count=1000))
 
         return sorted({key.decode().removeprefix(beginning) for key in self._ask(find)} - {ID})
@@ -484,7 +490,7 @@ class RedisStore(Store):
     def _size(self, name: str) -> Size:
         key = f"{{{self.world}}}/{name}"
 
-        def ask(client: Any) -> tuple[int, int]:
+        def ask(client: _Client) -> tuple[int, int]:
             rows = client.hlen(key) if name.endswith("/items") else client.zcard(key)
             # The key may be gone by now.
             return int(rows), int(client.memory_usage(key, samples=SAMPLES) or 0)
@@ -513,10 +519,10 @@ def _board(world: str, board: str) -> str:
 
 def _scores(
     world: str, keys: list[str], boards: dict[str, int], scores: Iterable[Score]
-) -> list[Any]:
+) -> list[_Argument]:
     """Return the arguments that add some scores. The keys of boards that are not among `boards` yet
     are added to `keys`, and their places there to `boards`."""
-    arguments: list[Any] = []
+    arguments: list[_Argument] = []
     for board, id, n in scores:
         if board not in boards:
             keys.append(_board(world, board))
@@ -525,7 +531,7 @@ def _scores(
     return arguments
 
 
-def _refuse_replica(where: str, client: Any) -> None:
+def _refuse_replica(where: str, client: _Client) -> None:
     """Raise StoreError if the server says that it is a replica, and leave it: the next call goes to
     whoever has the address by then. In a cluster the client knows who is."""
     if isinstance(client, Redis) and client.execute_command("HELLO").get(b"role") in REPLICAS:  # type: ignore[no-untyped-call]
@@ -536,7 +542,7 @@ def _refuse_replica(where: str, client: Any) -> None:
         )
 
 
-def _refuse_eviction(where: str, client: Any) -> None:
+def _refuse_eviction(where: str, client: _Client) -> None:
     """Raise StoreError if the server says that it may forget what it was given. With a policy for
     volatile keys it does not, since a store's keys never expire."""
     try:

@@ -45,6 +45,7 @@ from flatlands.server.storage.reader import Reader
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
+from flatlands.world.track import Land
 
 log = logging.getLogger("flatlands")
 
@@ -147,7 +148,7 @@ class Node:
         self.moderation.set_silenced_listener(self.play.silenced)
 
         #: Message between nodes -> the method that gets it.
-        self._handlers: dict[type[Any], Callable[[Any], None]] = {
+        self._handlers: dict[type[object], Callable[[Any], None]] = {
             peer_protocol.Heartbeat: self.peers.heartbeat,
             peer_protocol.Echo: self.peers.echo,
             peer_protocol.Takeover: self.takeovers.asked,
@@ -207,7 +208,7 @@ class Node:
         if known or isinstance(message, peer_protocol.Heartbeat):
             handler(message)
 
-    def broadcast(self, name: str, fields: list[Any], around: list[int]) -> None:
+    def broadcast(self, name: str, fields: list[object], around: list[int]) -> None:
         """Send a message of a game to the pages of all players in the world, or of those within
         `around`: column, row, tiles along either axis. Raises ValueError."""
         broadcast = Broadcast(self.id, name, fields, around)
@@ -225,7 +226,7 @@ class Node:
         self.census.asked(watch.new, watch.parts)
         self.counts.asked(watch.parts)
 
-    def set_terrain(self, terrain: Any) -> None:
+    def set_terrain(self, terrain: Land) -> None:
         """Play on another ground from now on."""
         self.terrain = terrain
         self.movement.set_terrain(terrain)

@@ -6,7 +6,7 @@ import resource
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, is_dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from flatlands.brokers.base import UNVERIFIED, VERIFIED
 from flatlands.brokers.registry import members_of
@@ -161,7 +161,7 @@ def _admin_token(text: str) -> str:
 
 
 def option(
-    text: str, convert: Callable[[str], Any] = str, default: object = "", variable: str = ""
+    text: str, convert: Callable[[str], object] = str, default: object = "", variable: str = ""
 ) -> Any:
     """Return the field of an option: its text in the help, the function that reads it, its default,
     and its environment variable, if that is not named like the field."""
@@ -169,7 +169,7 @@ def option(
     return field(default=default, metadata=metadata)
 
 
-def _hidden(convert: Callable[[str], Any] = str) -> Any:
+def _hidden(convert: Callable[[str], object] = str) -> Any:
     """Return the field of an option that a parent process gives, without a variable."""
     return field(metadata={"hidden": convert})
 
@@ -183,7 +183,7 @@ class Settings:
     #: Whether messages between nodes are sealed with the secret.
     sealed: bool
     #: The values of the game's own options, as its module `options` has them; None without any.
-    of_game: Any
+    of_game: object
 
     host: str = option("address to listen on; 0.0.0.0 listens on all", default="127.0.0.1")
     port: int = option("port to listen on; 0 chooses a free one", whole(0, 65535), 8000)
@@ -342,11 +342,15 @@ class Settings:
     lock_fd: int | None = _hidden(int)
 
 
-def _variable(option: "Field[Any]") -> str:
+#: The field of an option.
+_Option: TypeAlias = "Field[Any]"
+
+
+def _variable(option: _Option) -> str:
     return str(option.metadata["variable"] or option.name.upper())
 
 
-def _flag(option: "Field[Any]") -> str:
+def _flag(option: _Option) -> str:
     return f"--{option.name.replace('_', '-')}"
 
 
@@ -383,7 +387,7 @@ def game_of(
     return game
 
 
-def _options_of(game: str) -> list["Field[Any]"]:
+def _options_of(game: str) -> list[_Option]:
     """Return the options of a game: the fields of its class Options that were made by `option`.
     Raises Unfit."""
     options = games.part(game, "Options")
@@ -467,7 +471,7 @@ def read_some(
 def _add_options(
     parser: ArgumentParser,
     environment: Mapping[str, str],
-    options: Iterable["Field[Any]"],
+    options: Iterable[_Option],
     title: str = "options",
 ) -> None:
     """Add some options to a parser, under a title in its help, with the environment's values as

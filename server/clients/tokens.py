@@ -42,7 +42,7 @@ class Claim(NamedTuple):
     id: int
     seq: int
     place: tuple[int, int]
-    fields: Mapping[str, Any] = {}
+    fields: Mapping[str, object] = {}
 
 
 class Tokens:
@@ -65,7 +65,7 @@ class Tokens:
         self._game = short_hash(game)
 
     def make(
-        self, id: int, seq: int, place: tuple[int, int], fields: Mapping[str, Any] | None = None
+        self, id: int, seq: int, place: tuple[int, int], fields: Mapping[str, object] | None = None
     ) -> str:
         """Return a token for a player that is at a place, in units, and has reached `seq`."""
         token = self._serializer.dumps([id, seq, *place, {GAME: self._game, **(fields or {})}])

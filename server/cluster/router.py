@@ -9,7 +9,7 @@ address has no part in this.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from flatlands.server.cluster.districts import Districts, Line, Plan, WorkerLoad, slots
@@ -131,7 +131,7 @@ class Router(Placement[str], StatelessHolder):
 
     def _loads(self) -> dict[str, WorkerLoad]:
         """Return the mean load of each machine's nodes, and the line of its busiest node."""
-        nodes: defaultdict[str, list[list[Any]]] = defaultdict(list)
+        nodes: defaultdict[str, list[list[int]]] = defaultdict(list)
         for address, *load in self._machines():
             nodes[address].append(load)
         loads = {}
@@ -142,7 +142,7 @@ class Router(Placement[str], StatelessHolder):
             loads[address] = WorkerLoad(busy, Line(*line) if line else None)
         return loads
 
-    def _machines(self) -> Iterator[Any]:
+    def _machines(self) -> Iterator[Sequence[Any]]:
         """Yield what the heartbeats of all nodes that take players say, this one's too."""
         peers = self._peers
         if peers.state == ALIVE and peers.load.machine:

@@ -24,6 +24,7 @@ from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.items import Items
 from flatlands.server.storage.things import Event
 from flatlands.world.grid import Grid, Square
+from flatlands.world.track import Land
 
 
 class GamePlay(Protocol):
@@ -67,7 +68,7 @@ class GameNode(Protocol):
     def play(self) -> GamePlay:
         """What is played on it: it is not there before all parts of the game are made."""
 
-    def set_terrain(self, terrain: Any) -> None:
+    def set_terrain(self, terrain: Land) -> None:
         """Use another ground, such as one with walls on it, for all walks from now on."""
 
     def broadcast(self, name: str, fields: list[object], around: list[int]) -> None:

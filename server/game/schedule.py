@@ -15,7 +15,7 @@ EACH_AT_ONCE = 500
 EACH_PAUSE_MS = 5
 
 
-def call_if_leader(lease: Lease, hook: Callable[[], object]) -> None:
+def call_if_leader(lease: Lease[None], hook: Callable[[], object]) -> None:
     """Call a hook if this node has a lease, and no other node can have it."""
     if lease.valid:
         hook()

@@ -7,7 +7,7 @@ holds, that is repaired like any other loss (takeovers.py).
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import OTHERS_FROM
@@ -81,7 +81,7 @@ class Residents:
         self.by_id: dict[int, Resident] = {}
         #: The fields that the game has of each player, and a new one's values.
         self.fields = Row("values", ())
-        self.values: Sequence[Any] = ()
+        self.values: Sequence[object] = ()
         #: Players who left within LEFT_FOR_MS: id -> (last seq, last place).
         self.left: dict[int, tuple[int, Place]] = {}
         self._partings = TimerQueue(loop, lambda resident, _due: self.leave(resident))
@@ -230,25 +230,25 @@ class Residents:
             resident.name, resident.look = name, look
             self.renew(resident)
 
-    def become(self, resident: Resident, pace: int, lasts: int, values: Sequence[Any]) -> None:
+    def become(self, resident: Resident, pace: int, lasts: int, values: Sequence[object]) -> None:
         """Let a resident go at a pace for `lasts` ms (0: for good), and have these values."""
         self._movement.pace(resident, pace, lasts and self._loop.now() + lasts)
         if values != resident.values and self.fields.fault(values) is None:
             self.have(resident, values)
 
-    def have(self, resident: Resident, values: Sequence[Any]) -> None:
+    def have(self, resident: Resident, values: Sequence[object]) -> None:
         """Give a resident values of the game, and publish it if it had others."""
         if tuple(values) != tuple(resident.values):
             resident.values = tuple(values)
             self.renew(resident)
             self._changed.add(resident)
 
-    def persistent(self, resident: Resident) -> dict[str, Any]:
+    def persistent(self, resident: Resident) -> dict[str, object]:
         """Return the fields of a player that its token has, by name."""
         fields = zip(self.fields.fields, resident.values, strict=False)
         return {field.name: value for field, value in fields if field.persist}
 
-    def restore(self, resident: Resident, fields: Mapping[str, Any]) -> None:
+    def restore(self, resident: Resident, fields: Mapping[str, object]) -> None:
         """Give a player that comes back those of its persistent fields that the game still has."""
         values = list(resident.values)
         for at, field in enumerate(self.fields.fields):

@@ -9,8 +9,8 @@ from collections.abc import Collection
 from typing import Any
 
 from flatlands.world.grid import Grid, Square
-from flatlands.world.terrain import PLAZA_WITHIN, Terrain
-from flatlands.world.track import UNIT, Goal, leg
+from flatlands.world.terrain import PLAZA_WITHIN
+from flatlands.world.track import UNIT, Goal, Land, leg
 
 #: The distances from a friend at which a guest begins: the two do not overlap, and see each other.
 GUEST_NEAREST_TILES = 1.2
@@ -35,14 +35,14 @@ class Spots:
     `ring`, these squares lie on a circle instead, that many tiles from the origin.
     """
 
-    def __init__(self, grid: Grid, terrain: Terrain, spread: int, ring: int = 0) -> None:
+    def __init__(self, grid: Grid, terrain: Land, spread: int, ring: int = 0) -> None:
         self._grid = grid
         self._ring = ring
         self.terrain: Any = terrain
         self._spread = spread
         self._turn = random.randrange(spread) if spread else 0
 
-    def set_terrain(self, terrain: Any) -> None:
+    def set_terrain(self, terrain: Land) -> None:
         """Choose places on another ground from now on."""
         self.terrain = terrain
 
@@ -107,7 +107,7 @@ class Spots:
         return not self.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
 
-def is_straight(terrain: Terrain, start: Place, end: Place) -> bool:
+def is_straight(terrain: Land, start: Place, end: Place) -> bool:
     """Return whether a player can go straight from one place to another; both are in units."""
     track = leg(terrain, *start, Goal(*end), 0)
     return track is not None and (track.x + track.dx, track.y + track.dy) == end

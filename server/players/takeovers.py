@@ -9,7 +9,7 @@ docs/nodes.md gives the rules.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import Handover, Hosted, Left, Takeover, pack
@@ -59,7 +59,7 @@ class Elsewhere(NamedTuple):
     place: Place
     pace: int = PACE_USUAL
     lasts: int = 0
-    values: Sequence[Any] = ()
+    values: Sequence[object] = ()
     recorded: Sequence[int] = ()
     look: int = 0
     walk: "Walk | None" = None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gevent import get_hub
 
-from flatlands.server.query.tables import Source, Tables, create, fill
+from flatlands.server.query.tables import Row, Source, Tables, create, fill
 
 #: The most bytes of a value, a row or a statement.
 LENGTH_BYTES = 1_000_000
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
     """The names of the columns, and the rows; `cut`: there were more rows than were wanted."""
 
     columns: list[str]
-    rows: list[tuple[Any, ...]]
+    rows: list[Row]
     cut: bool
 
 
@@ -138,7 +138,7 @@ class Asker:
     def _read_all(self, cursor: sqlite3.Cursor) -> Answer:
         if cursor.description is None:
             raise QueryError("the statement returns no rows: begin it with SELECT or WITH")
-        rows: list[tuple[Any, ...]] = []
+        rows: list[Row] = []
         size = 0
         for row in cursor:
             size += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)

@@ -50,7 +50,7 @@ def set_up(level: str, format: str, worker: int | None, short_addresses: bool = 
     logging.basicConfig(level=level, handlers=[handler])
 
 
-def log_line(what: str, **fields: Any) -> None:
+def log_line(what: str, **fields: object) -> None:
     """Write an INFO line about something that happened: a word, and the fields that are not None.
 
     Fields of type str may come from strangers: they are quoted, escaped and cut to FIELD_LIMIT.

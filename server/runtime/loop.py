@@ -169,7 +169,7 @@ class Loop:
             later = self.timer(lambda: self.in_turns(some[at_once:], at_once, ms, do))
             later.set(self.now() + ms)
 
-    def guarded(self, callback: Callable[..., object], *arguments: Any) -> None:
+    def guarded(self, callback: Callable[..., object], *arguments: object) -> None:
         """Call `callback` now. An exception does not end the process: it is logged and counted."""
         if self._ended:
             return

@@ -207,7 +207,7 @@ class Layers:
             self._frames = b"".join([frame(self._whole(layer)) for layer in self.tiles])
         return self._frames
 
-    def pages(self) -> list[list[Any]]:
+    def pages(self) -> list[list[int | bytes]]:
         """Return the writes that the store may not have, in pages of one message each."""
         return [
             [layer, some[at : at + PAGE_BYTES]]

@@ -10,7 +10,7 @@ however slow the store is. Without a store each node holds its own.
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.client import StoreClient
@@ -32,19 +32,22 @@ LEASE_RENEW_MS: Final = 1000
 LEASE_VALID_MS: Final = LEASE_MS * 3 // 4
 
 
-class LeaseHolder(Protocol):
+_Found = TypeVar("_Found")
+
+
+class LeaseHolder(Protocol[_Found]):
     """What holds a lease. The first three are called while the store is asked, and may wait."""
 
     def may_hold(self) -> bool:
         """Return whether this node takes part: otherwise it neither claims nor renews."""
 
-    def read(self, store: Store) -> Any:
+    def read(self, store: Store) -> _Found:
         """Return what the last holder has left in the store: that holder may still be going on."""
 
     def write(self, store: Store) -> None:
         """Leave in the store what the next holder needs, after each renewal and before the end."""
 
-    def begin(self, found: Any) -> None:
+    def begin(self, found: _Found | None) -> None:
         """Note that this node holds it now, with what was read; None without a store."""
 
     def lost(self) -> None:
@@ -63,18 +66,18 @@ class StatelessHolder:
     def write(self, store: Store) -> None:
         """See LeaseHolder."""
 
-    def begin(self, found: Any) -> None:
+    def begin(self, found: None) -> None:
         """See LeaseHolder."""
 
     def lost(self) -> None:
         """See LeaseHolder."""
 
 
-class Lease:
+class Lease(Generic[_Found]):
     """A lease with this name, in the whole store."""
 
     def __init__(
-        self, name: str, store_client: StoreClient, loop: Loop, holder: LeaseHolder
+        self, name: str, store_client: StoreClient, loop: Loop, holder: LeaseHolder[_Found]
     ) -> None:
         self._queue = f"{LEASE_QUEUE} {name}"
         self._store_client = store_client
@@ -118,7 +121,7 @@ class Lease:
             self._ask, lambda answer: self._answered(asked, *answer), self._not_answered
         )
 
-    def _ask(self, store: Store) -> tuple[int, Any]:
+    def _ask(self, store: Store) -> tuple[int, tuple[_Found] | None]:
         """Return the number of this node's claim, or 0, and what was read if the claim is new."""
         if self.held and store.renew(self._queue, [(LEASE_ITEM, b"")], LEASE_MS):
             self._holder.write(store)
@@ -128,7 +131,7 @@ class Lease:
         claimed = store.claim(self._queue, 1, LEASE_MS)
         return (claimed[0].tries, (self._holder.read(store),)) if claimed else (0, None)
 
-    def _answered(self, asked: int, term: int, found: tuple[Any] | None) -> None:
+    def _answered(self, asked: int, term: int, found: tuple[_Found] | None) -> None:
         was_held, self.held = self.held, term > 0
         if self._stopped:
             self._release()

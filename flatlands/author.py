@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from flatlands import output
 from flatlands.needs import apart
@@ -63,7 +62,7 @@ def serve(game: Path, options: Sequence[str]) -> int:
 
 
 def _wait(
-    server: "subprocess.Popen[bytes]", game: Path, before: Mapping[Path, Any], patient: bool
+    server: "subprocess.Popen[bytes]", game: Path, before: Mapping[Path, object], patient: bool
 ) -> str:
     """Wait until a file of the game changes, and return its name; or "" once the server has ended,
     unless that may be the game's fault and we are `patient`."""
@@ -90,9 +89,9 @@ def _stop(server: "subprocess.Popen[bytes]") -> None:
             server.wait()
 
 
-def _state(game: Path) -> dict[Path, Any]:
+def _state(game: Path) -> dict[Path, object]:
     """Return the state of the game's files, which differs once one of them has changed."""
-    found = {}
+    found: dict[Path, object] = {}
     for path in _files(game):
         try:
             known = path.stat()

@@ -89,6 +89,10 @@ class Player:
         return (x + dx * part) / UNIT, (y + dy * part) / UNIT
 
 
+#: What has happened, as `Bot.events` yields it.
+News = tuple[str, Player, Any]
+
+
 class Thing:
     """A thing that lies in view: the name of its kind, its id, the middle of its tile, in tiles,
     and its values."""
@@ -201,7 +205,7 @@ class Playing:
 
     # What it is told.
 
-    def _take(self, message: list[Any]) -> list[tuple[str, Player, Any]]:
+    def _take(self, message: list[Any]) -> list[News]:
         """Apply a message; return what has happened, as `Bot.events` yields it."""
         before = dict(self.players)
         self._expire()
@@ -212,7 +216,7 @@ class Playing:
         # Of itself it is told only what the game tells it.
         return [event for event in news if event[1].id != self.id or event[0] in OWN]
 
-    def _apply(self, message: Sequence[Any]) -> list[tuple[str, Player, Any]]:
+    def _apply(self, message: Sequence[Any]) -> list[News]:
         kind, *fields = message
         if kind == wire.ERROR:
             return [("error", self.me or Player(self.id), tuple(fields[:2]))]
@@ -263,9 +267,7 @@ class Playing:
             if player.square == (column, row) and player.id not in stay:
                 self._forget(player)
 
-    def _hear(
-        self, batches: Iterable[wire.Batch], crowds: Iterable[wire.Crowd]
-    ) -> list[tuple[str, Player, Any]]:
+    def _hear(self, batches: Iterable[wire.Batch], crowds: Iterable[wire.Crowd]) -> list[News]:
         """Apply what a flush brings."""
         news = [one for batch in batches for one in self._batch(batch)]
         for crowd in crowds:
@@ -278,7 +280,7 @@ class Playing:
                     player.track = track
         return news
 
-    def _batch(self, batch: wire.Batch) -> Iterator[tuple[str, Player, Any]]:
+    def _batch(self, batch: wire.Batch) -> Iterator[News]:
         square, source, sent = batch.square, batch.source, batch.sent
         if not self._holds(square):
             return
@@ -409,7 +411,7 @@ class Bot(Playing):
         if self._url.scheme not in PORTS:
             raise ValueError(f"a bot plays at http://HOST:PORT or https://HOST, and not at {url!r}")
         self._size = width, height
-        self._waiting: list[tuple[str, Player, Any]] = []
+        self._waiting: list[News] = []
         self._left, self._offset = False, 0.0
         self._connect()
 
@@ -474,7 +476,7 @@ class Bot(Playing):
 
     # What it is told.
 
-    def events(self) -> Iterator[tuple[str, Player, Any]]:
+    def events(self) -> Iterator[News]:
         """Yield what happens in view, as (what, player, more), until it leaves.
 
         `what` is "came" and "went" when another player comes into view and goes out of it, "said"
@@ -489,7 +491,7 @@ class Bot(Playing):
             yield from waiting
             yield from next(some, ())
 
-    def _events(self) -> Iterator[list[tuple[str, Player, Any]]]:
+    def _events(self) -> Iterator[list[News]]:
         """Yield the same, in lists: what one message has told, or nothing if none has come."""
         messages, wait, turn = self._messages(), RECONNECT_SECONDS, 0.0
         while not self._left:
@@ -527,7 +529,7 @@ class Bot(Playing):
                 news.append(("", own, None))
             yield news
 
-    def _return(self, wait: float) -> list[tuple[str, Player, Any]]:
+    def _return(self, wait: float) -> list[News]:
         """Wait for this many seconds, then come back after a lost connection."""
         self._socket.close()
         time.sleep(wait)

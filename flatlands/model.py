@@ -89,7 +89,7 @@ class Known:
     place: Place | None
     look: int = 0
     pace: int = 100
-    values: list[Any] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)
     transit: int | None = None
     rough: bool = False
     over: int | None = None
@@ -141,13 +141,13 @@ class Model:
     #: (column, row, layer) -> the values of its tiles.
     cells: dict[tuple[int, int, int], bytearray] = field(default_factory=dict)
     #: Name -> what the game told last.
-    messages: dict[str, list[Any]] = field(default_factory=dict)
+    messages: dict[str, list[object]] = field(default_factory=dict)
     #: The gems that it found, as (id, version), and the last `board`.
     found: list[tuple[str, int]] = field(default_factory=list)
-    board: list[Any] | None = None
+    board: list[object] | None = None
     #: The map of everybody: the last `totals`, the grain of the dots, how many fresh pictures came,
     #: dot -> (people, computers, node), and dot -> batches that were told of so far.
-    totals: list[Any] | None = None
+    totals: list[object] | None = None
     grain: int | None = None
     pictures: int = 0
     dots: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)

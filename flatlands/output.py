@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TextIO
 
 from gevent.monkey import get_original
 
@@ -113,7 +113,7 @@ def install(note: Callable[[str], str] = str) -> None:
     atexit.register(_finish, {sys.stdout, sys.stderr})
 
 
-def _stream(before: Any, descriptor: int, note: Callable[[str], str]) -> io.TextIOWrapper:
+def _stream(before: TextIO | None, descriptor: int, note: Callable[[str], str]) -> io.TextIOWrapper:
     if before is None:
         # The process was started without it, and its number may be that of any other file.
         descriptor = os.open(os.devnull, os.O_WRONLY)

@@ -79,7 +79,7 @@ _COARSE_STEPS = 8
 _STEP_UNITS = 64
 
 #: The values of a batch's items after `ago` that are left out: tracks, others, replaced, wide.
-_LEFT_OUT: tuple[Any, ...] = (b"", (), 0, b"")
+_LEFT_OUT: tuple[object, ...] = (b"", (), 0, b"")
 
 #: The lengths, in bytes, of MessagePack's unsigned numbers by their first byte.
 _WIDTHS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
@@ -167,7 +167,7 @@ def client_frame(payload: bytes, opcode: int = BINARY) -> bytes:
     return head + (int.from_bytes(payload, "big") ^ mask).to_bytes(size, "big")
 
 
-def message(*fields: Any) -> bytes:
+def message(*fields: object) -> bytes:
     """Return a message, packed and framed."""
     return client_frame(msgpack.packb(fields))
 

@@ -130,7 +130,7 @@ class Player(Playing):
         """Return the sentences of all refusals so far."""
         return [more[1] for what, _, more in self.heard if what == "error"]
 
-    def _shown(self) -> Iterator[tuple[str, Any]]:
+    def _shown(self) -> Iterator[tuple[str, object]]:
         """Yield what lies in each square that it holds, and the value of each tile, by the model,
         each after words that say where."""
         model = self._client.model
@@ -206,7 +206,7 @@ class World:
         skew: float = 0,
         store: bool = True,
         seed: int = 1,
-        options: Any = None,
+        options: object = None,
     ) -> None:
         if isinstance(game, type):
             kind = game
@@ -214,7 +214,7 @@ class World:
             kind, declared = games.kind_of(str(game)), games.part(str(game), "Options")
             options = declared() if options is None and declared is not None else options
         clock = Clock()
-        stores: dict[str, Any] = {"stores": shared_stores(clock)} if store else {}
+        stores: Callable[[], Store | None] = shared_stores(clock) if store else lambda: None
         self._harness = Harness(
             kind,
             options,
@@ -222,8 +222,8 @@ class World:
             nodes=nodes,
             skew=round(skew * SECOND),
             seed=seed,
+            stores=stores,
             clock=clock,
-            **stores,
         )
         #: Whether the store answers nobody.
         self._away = False
@@ -392,7 +392,7 @@ class World:
             finally:
                 self._waiting -= 1
 
-        def waits(question: Callable[[Store], Any]) -> Any:
+        def waits(question: Callable[[Store], object]) -> Any:
             if self._moves and not self._waiting:
                 raise RuntimeError("a callback of the event loop may not wait for the store")
             return wait(question)

@@ -1,7 +1,7 @@
 """Compares what a client believes of players with the truth."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import NamedTuple
 
 from flatlands.model import Model
 from flatlands.testkit.client import Client
@@ -10,12 +10,23 @@ from flatlands.world.grid import Rect
 from flatlands.world.track import Track
 
 
-def true_records(client: Client, hosts: Iterable[Host]) -> dict[int, tuple[Any, ...]]:
-    """Return what a client should believe: all residents in the squares that it holds.
+class Record(NamedTuple):
+    """What is known of a player. `track` is as `Track.numbers` has it, by the clock of the node of
+    the client that knows it."""
 
-    The result is id -> (seq, ack, name, dimmed, track, square, look, pace, values), with times
-    by the clock of the client's node.
-    """
+    seq: int
+    ack: int
+    name: str
+    dimmed: bool
+    track: tuple[int, ...]
+    square: tuple[int, int]
+    look: int
+    pace: int
+    values: list[object]
+
+
+def true_records(client: Client, hosts: Iterable[Host]) -> dict[int, Record]:
+    """Return what a client should believe, by ids: all residents in the squares that it holds."""
     assert client.model.held is not None
     rect = Rect(*client.model.held)
     truth = {}
@@ -26,15 +37,14 @@ def true_records(client: Client, hosts: Iterable[Host]) -> dict[int, tuple[Any, 
                 x, y, dx, dy, start, duration = r.track.numbers()
                 track = x, y, dx, dy, start + ahead, duration
                 state = r.seq, r.ack, r.name, r.dimmed
-                more = r.look, r.pace, list(r.values)
-                truth[r.id] = *state, track, r.square, *more
+                truth[r.id] = Record(*state, track, r.square, r.look, r.pace, list(r.values))
     return truth
 
 
-def believed_records(client: Client) -> dict[int, tuple[Any, ...]]:
+def believed_records(client: Client) -> dict[int, Record]:
     """Return what a client believes, in the same form."""
     return {
-        p.id: (
+        p.id: Record(
             *(p.seq, p.ack, p.name, p.dimmed, tuple(p.track), p.square),
             *(p.look, p.pace, p.values),
         )
@@ -43,24 +53,24 @@ def believed_records(client: Client) -> dict[int, tuple[Any, ...]]:
 
 
 def allow_for_sketches(
-    belief: dict[int, tuple[Any, ...]],
-    truth: dict[int, tuple[Any, ...]],
+    belief: dict[int, Record],
+    truth: dict[int, Record],
     model: Model,
     slack: int = 0,
-) -> dict[int, tuple[Any, ...]]:
+) -> dict[int, Record]:
     """Return a belief in which true tracks replace those that are from sketches and as close as
     docs/protocol.md promises, if the clocks of nodes are known to within `slack` ms."""
     exact = dict(belief)
     for id, known in model.players.items():
         if known.rough and id in truth:
-            x, y, dx, dy, start, lasts = truth[id][4]
+            x, y, dx, dy, start, lasts = truth[id].track
             # How far along the real way the sketch is, and so when the player would be there.
             ahead = (known.track[0] - x) * dx + (known.track[1] - y) * dy
             late = known.track[4] - start - ahead * lasts // (dx * dx + dy * dy or 1)
             late = max(-slack, min(late, slack))
             shifted = x, y, dx, dy, start + late, lasts
-            if _is_close(truth[id][4], known.track) or _is_close(shifted, known.track):
-                exact[id] = *belief[id][:4], truth[id][4], *belief[id][5:]
+            if _is_close(truth[id].track, known.track) or _is_close(shifted, known.track):
+                exact[id] = belief[id]._replace(track=truth[id].track)
     return exact
 
 
@@ -74,13 +84,13 @@ def _is_close(real: tuple[int, ...], sketch: tuple[int, ...]) -> bool:
     )
 
 
-def records_match(real: tuple[Any, ...], believed: tuple[Any, ...], now: int, slack: int) -> bool:
+def records_match(real: Record, believed: Record, now: int, slack: int) -> bool:
     """Return whether two records of a player are the same.
 
     The starts of tracks may differ by `slack` ms, or by any time if both tracks are over.
     """
-    track, other = real[4], believed[4]
-    if real[:4] != believed[:4] or real[5:] != believed[5:] or track[:4] != other[:4]:
+    track, other = real.track, believed.track
+    if real._replace(track=other) != believed or track[:4] != other[:4]:
         return False
     over = track[4] + track[5] <= now and other[4] + other[5] <= now
     return over or bool(abs(track[4] - other[4]) <= slack)

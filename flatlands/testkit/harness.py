@@ -38,7 +38,7 @@ class Harness:
     def __init__(
         self,
         play: type[AnyGame],
-        options: Any = None,
+        options: object = None,
         free: bool = True,
         nodes: int = 1,
         skew: int = 0,

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.storage.items import OF, THINGS_QUEUE
@@ -10,6 +9,7 @@ from flatlands.server.storage.rows import TILE
 from flatlands.stores.base import Score, Store
 from flatlands.testkit.client import Client
 from flatlands.testkit.comparison import (
+    Record,
     allow_for_sketches,
     believed_records,
     records_match,
@@ -23,7 +23,7 @@ CLOCKS = 1000
 
 
 def wrong_screens(
-    screens: Iterable[tuple[str, Client, Iterable[tuple[str, Any]]]], hosts: Sequence[Host]
+    screens: Iterable[tuple[str, Client, Iterable[tuple[str, object]]]], hosts: Sequence[Host]
 ) -> dict[str, str]:
     """Return, in words, what screens show wrongly now -> what they should show.
 
@@ -31,7 +31,7 @@ def wrong_screens(
     after words that say where.
     """
     wrong: dict[str, str] = {}
-    seen: dict[Any, Any] = {}
+    seen: dict[str, tuple[str, object]] = {}
     for name, client, shown_there in screens:
         truth = true_records(client, hosts)
         belief = allow_for_sketches(believed_records(client), truth, client.model, CLOCKS)
@@ -47,7 +47,7 @@ def wrong_screens(
     return wrong
 
 
-def _words(record: tuple[Any, ...] | None) -> str:
+def _words(record: Record | None) -> str:
     """Return what is known of a player, as words."""
     if record is None:
         return "nobody"

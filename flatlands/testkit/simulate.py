@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from runpy import run_path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from flatlands.bot import bots_of
 from flatlands.server.game import games
@@ -222,7 +222,7 @@ _SHARES: dict[Callable[..., None], int] = {
 WHAT = {step.__name__: step for step in (*_SHARES, Story.quiet)}
 
 
-def _drawn(field: Field, chance: random.Random) -> Any:
+def _drawn(field: Field, chance: random.Random) -> object:
     """Return a value that an action may get in a field, often the lowest or the highest one."""
     if field.type is bool:
         return chance.random() < 0.5

@@ -2,11 +2,13 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TypeVar
 
 from flatlands.stores.base import Change, Item, Score, StoreError
 from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.testkit.clock import Clock
+
+_T = TypeVar("_T")
 
 
 class SimulatedStore(SqliteStore):
@@ -61,7 +63,7 @@ class SimulatedStore(SqliteStore):
     def _now(self) -> int:
         return self._clock.time
 
-    def _wait(self, call: Callable[..., Any], *arguments: Any) -> Any:
+    def _wait(self, call: Callable[..., _T], *arguments: object) -> _T:
         if self.away:
             raise StoreError("it is away")
         return call(*arguments)

@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import pytest
@@ -83,7 +82,7 @@ class _Watched:
     name: str | None = None
 
 
-def _start_no_program(event: str, arguments: tuple[Any, ...]) -> None:
+def _start_no_program(event: str, arguments: tuple[object, ...]) -> None:
     if event in STARTS and _Watched.name is not None:
         pytest.fail(
             f"{_Watched.name} starts a program ({event}): mark it with one of {', '.join(STARTING)}"

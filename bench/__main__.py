@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from flatlands import compiled
 from flatlands.needs import packages
@@ -107,7 +106,7 @@ def _figures(given: argparse.Namespace, say: Callable[[str], None]) -> int:
     return 0
 
 
-def _keep(given: argparse.Namespace, found: Any) -> None:
+def _keep(given: argparse.Namespace, found: object) -> None:
     if given.json is not None:
         write_json(given.json, found)
 

@@ -107,7 +107,7 @@ class Bench:
         self.listener.join()
         self.node.store_client.close()
 
-    def say(self, connection: Any, *message: Any) -> None:
+    def say(self, connection: Any, *message: object) -> None:
         """Make the player on this connection send a message."""
         connection.on_message(BINARY, msgpack.packb(message))
 

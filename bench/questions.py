@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any
 
 from flatlands import compiled
 from flatlands.needs import packages
@@ -54,7 +53,7 @@ TARGETS = {
 }
 
 
-def _fill(store: Store, ground: str, notes: Any) -> None:
+def _fill(store: Store, ground: str, notes: Records[Note]) -> None:
     """Put cairns and lines of books into a store."""
     chance, words = random.Random(1), ["otter", "tern", "rose", "granite", "above", "the", "lake"]
     items, now = [], time.time_ns() // 1_000_000

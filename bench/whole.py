@@ -56,7 +56,9 @@ MORE = {
 LARGE = "400", "2000", "5000", "8000"
 
 #: The results of all runs of bots.py with the same options, as it writes them.
-Results = list[dict[str, Any]]
+#: A run, as --json of the swarm keeps it.
+Result = dict[str, Any]
+Results = list[Result]
 
 
 def measure(say: Callable[[str], None], full: bool) -> dict[str, Results]:
@@ -81,19 +83,19 @@ def good(results: Results) -> bool:
     return not any(result["faults"] or result["invalid"] for result in results)
 
 
-def _sent(result: dict[str, Any]) -> float:
+def _sent(result: Result) -> float:
     """Return the bytes a second to all players."""
     return float(result["totals"]["bytes"] / result["measured"])
 
 
-def _event(result: dict[str, Any]) -> float:
+def _event(result: Result) -> float:
     """Return the bytes of an event."""
     return float(result["totals"]["bytes"] / result["totals"]["events"])
 
 
 #: The figures: a name, in which {} stands for a run; the runs; the figure of a run, or a function
 #: that returns it; a factor; and the run by whose figure it is divided, if there is one.
-FIGURES: tuple[tuple[str, tuple[str, ...], str | Callable[[Any], float], float, str], ...] = (
+FIGURES: tuple[tuple[str, tuple[str, ...], str | Callable[[Result], float], float, str], ...] = (
     ("{} players: deliveries a CPU second, k", LARGE, "per CPU s", 0.001, ""),
     ("{} players: p50, ms", ("20", "50", "100", "400"), "p50", 1, ""),
     ("{} players: p99, ms", LARGE[1:], "p99", 1, ""),
@@ -133,7 +135,7 @@ def figures(measured: dict[str, Results]) -> dict[str, float]:
     left out."""
     results = {name: runs for name, runs in measured.items() if good(runs)}
 
-    def median(name: str, of: Any) -> float:
+    def median(name: str, of: str | Callable[[Result], float]) -> float:
         values = (of(one) if callable(of) else one["figures"][of] for one in results[name])
         return float(statistics.median(values))
 

@@ -493,7 +493,7 @@ def lasting(parts: Iterable[AnyPart | type[AnyPart]]) -> list[type[Thing] | type
     return list(named.values())
 
 
-def schema(kind: type[AnyGame]) -> list[Any]:
+def schema(kind: type[AnyGame]) -> list[object]:
     """Return what must be the same at all nodes that play a game: the fields of players, and the
     layers and kinds of each part."""
     parts: list[Any] = [kind, *(one for one in kind.parts if isinstance(one, type))]

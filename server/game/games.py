@@ -19,8 +19,11 @@ from flatlands.brokers.base import short_hash
 from flatlands.stores.base import Store
 
 if TYPE_CHECKING:
+    from flatlands.server.game.chunks import Chunks
     from flatlands.server.game.game import AnyGame
     from flatlands.server.game.game_node import GameNode
+    from flatlands.world.plain import Plain
+    from flatlands.world.terrain import Terrain
 
 #: The game that is played if nobody names one.
 DEFAULT = "flatlands"
@@ -154,7 +157,7 @@ def kind_of(name: str) -> "type[AnyGame]":
 class Maker:
     """Makes the game of a node; `options` and `alone` are as in game.py. Raises InvalidGame."""
 
-    def __init__(self, name: str, options: Any, *, alone: bool) -> None:
+    def __init__(self, name: str, options: object, *, alone: bool) -> None:
         from flatlands.server.game import game
 
         self._name, self._kind = name, (kind := kind_of(name))
@@ -164,7 +167,7 @@ class Maker:
         #: The folder of the game's page, or None if it has none of its own.
         self.page = None if kind.page is None else _page(name, kind)
 
-    def ground(self, seed: int) -> Any:
+    def ground(self, seed: int) -> "Terrain | Plain | Chunks":
         """Return the ground of a world with this seed. Raises InvalidGame."""
         try:
             return self._kind.ground(seed)

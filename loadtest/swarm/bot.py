@@ -336,8 +336,8 @@ class Bot(Connection, Playing):
         self.held = None
 
     def life(self, left: int, why: str = "") -> LifeFacts:
-        """Return what there is to say of its life, which ended at the time `left`, besides its log
-        of intents."""
+        """Return all of its life but the log of intents. It ended at the time `left`, or goes on if
+        that is 0; `why` is as in LifeFacts."""
         return {
             "index": self.index,
             "id": self.id,

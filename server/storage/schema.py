@@ -22,9 +22,7 @@ from flatlands.stores.base import BODY_BYTES_MOST, NEVER_DUE_MS, Item, Store, St
 _GROUP: Final = "fields"
 
 #: The types of fields, by their names in the store.
-_TYPES: Final[dict[str, type[bool | int | str]]] = {
-    kind.__name__: kind for kind in (bool, int, str)
-}
+_TYPES: Final[dict[str, type[int | str]]] = {kind.__name__: kind for kind in (bool, int, str)}
 
 _Kind = type[Thing] | type[Record]
 

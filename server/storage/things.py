@@ -17,9 +17,9 @@ from flatlands.server.messages.peer_batches import Kind
 from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION
 from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import clean
-from flatlands.world import things
 from flatlands.world.grid import Square
 from flatlands.world.terrain import CELL
+from flatlands.world.things import Thing as Row
 from flatlands.world.track import UNIT, Tile
 
 log = logging.getLogger("flatlands")
@@ -390,7 +390,7 @@ def read(kind: type[_T], id: str, version: int, tile: Tile, values: Mapping[str,
     return thing
 
 
-def of_row(kind: type[_T], row: things.Thing, square: Square, side: int) -> _T:
+def of_row(kind: type[_T], row: Row, square: Square, side: int) -> _T:
     """Return the thing of which a node has told others by `_row`, a tuple as in world/things.py.
     `side` is that of squares in tiles."""
     tile = square[0] * side + row.x // UNIT, square[1] * side + row.y // UNIT

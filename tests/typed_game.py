@@ -68,6 +68,24 @@ class Game(Engine[Painter]):
         self.runs.add(Run(name, ms=ms))
 
 
+class Tower(Part[Painter]):
+    """A part that one game may have, which it knows."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        assert_type(game.runs.read("north"), Run | None)
+
+    def on_join(self, me: Painter, back: bool) -> None:
+        """It knows the fields of the game's players."""
+        assert_type(me.colour, int)
+
+
+class Towers(Game):
+    """A game with parts."""
+
+    parts = (Tower, lambda game: Tower(game))
+
+
 class Plain(Engine):
     """A game that has only players of the engine's class."""
 

@@ -2,11 +2,11 @@
 pages know what each number looks like."""
 
 from collections.abc import Callable
-from typing import Any
 
-from flatlands import Me, Part, Records, action, number
+from flatlands import Game, Me, Part, Records, action, number
 from flatlands.games.flatlands.events import WAVE, Emote
 from flatlands.games.flatlands.notes import LINES, Note, note
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.messages.table import NUMBER
 
@@ -18,6 +18,15 @@ SPARK_TILES = 16
 DAY_MS = 24 * 3600 * 1000
 
 
+class Emoting(Game):
+    """A game with emotes."""
+
+    def __init__(self, node: GameNode, options: object, alone: bool) -> None:
+        super().__init__(node, options, alone)
+        #: What parts call when a player has made an emote; they may wait.
+        self.emoted: list[Callable[[Me, int], None]] = []
+
+
 class Emotes(Part):
     """Emotes, and the sparks of two who wave to each other. Others may want to know who has made
     which emote: they add to `emoted` of the game."""
@@ -25,9 +34,9 @@ class Emotes(Part):
     events = (Emote,)
     notes = Records(Note)
 
-    def __init__(self, game: Any) -> None:
+    def __init__(self, game: Emoting) -> None:
         super().__init__(game)
-        self._emoted: list[Callable[[Me, int], None]] = game.emoted
+        self._emoted = game.emoted
         #: Players that waved here within WAVE_MS, and when, the latest last.
         self._waved: dict[int, int] = {}
 

@@ -4,17 +4,15 @@ A part is a folder beside this file, whose `part.py` lists its classes in PARTS.
 folder the game does without the part: nothing else imports it.
 """
 
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from flatlands import Me, Part
-from flatlands.games.flatlands.emotes import Emotes
+from flatlands import Part
+from flatlands.games.flatlands.emotes import Emotes, Emoting
 from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.search import Search
 from flatlands.games.flatlands.today import Today
-from flatlands.server.game import game
 from flatlands.server.game.game import Walked
 from flatlands.server.game.game_node import GameNode
 
@@ -26,7 +24,7 @@ def _found() -> list[type[Part]]:
     return [kind for part in parts for kind in part.PARTS]
 
 
-class Game(game.Game):
+class Game(Emoting):
     """See server/game/game.py."""
 
     page = "page"
@@ -36,8 +34,6 @@ class Game(game.Game):
     def __init__(self, node: GameNode, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)
         self.today = Today(node)
-        #: What parts call when a player has made an emote; they may wait.
-        self.emoted: list[Callable[[Me, int], None]] = []
 
     def _walked_lately(self) -> Walked:
         """Return who has walked here within two days."""

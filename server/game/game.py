@@ -383,7 +383,7 @@ class Game(Part[_M]):
     page: str | None = None
 
     #: What is added to it: classes, or anything that returns a part when called with the game.
-    parts: Sequence[Callable[["AnyGame"], "AnyPart"]] = ()
+    parts: Sequence[Callable[..., "AnyPart"]] = ()
 
     # What Flatlands itself overrides besides, with the methods at the end of this class.
 

@@ -8,9 +8,10 @@ done or nothing, and once a day. Nothing looks at players that do not dance, nor
 where there are fewer than three people.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from flatlands import Me, Part, Record, Records, StoreUnavailable, Thing, flag, number, text
+from flatlands.games.flatlands.emotes import Emoting
 from flatlands.games.flatlands.events import DANCE
 from flatlands.games.flatlands.notes import MARK, Note, note
 from flatlands.server.messages.protocol import TIME_MOST
@@ -83,7 +84,7 @@ class Blooms(Part):
     dances = Records(Dance)
     notes = Records(Note)
 
-    def __init__(self, game: Any) -> None:
+    def __init__(self, game: Emoting) -> None:
         super().__init__(game)
         game.emoted.append(self._emoted)
 

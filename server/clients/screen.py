@@ -128,7 +128,7 @@ class ClientScreen:
 
     def send_link(self) -> None:
         """Tell the client whether this node is linked to the others."""
-        linked = self.node.peers.whole
+        linked = self.node.peers.sees_everyone
         if self._write(frame(protocol.link(linked))):
             self._link_sent = linked
 
@@ -228,6 +228,6 @@ class ClientScreen:
             return
         self.lags_since = None
         self.node.stats["resyncs"] += 1
-        if self._link_sent != self.node.peers.whole:
+        if self._link_sent != self.node.peers.sees_everyone:
             self.send_link()
         self._write(frame(protocol.resync()) + self._holding(None, resident.held))

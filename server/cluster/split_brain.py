@@ -11,7 +11,7 @@ import msgpack
 
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.squares.peers import Peers, silent
+from flatlands.server.squares.peers import Peers, silence_limit
 from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import NEVER_DUE_MS, Item, Store
 
@@ -54,7 +54,7 @@ class SplitBrainDetector:
     def _turn(self) -> None:
         now, peers = self._loop.now(), self._peers
         # A node that does not hear itself is no witness.
-        if peers.state == ALIVE and peers.hears:
+        if peers.state == ALIVE and peers.link_up:
             self._store_client.ask(self._write, self._wrote)
         self._seen = {
             id: (first, last)
@@ -63,7 +63,7 @@ class SplitBrainDetector:
         }
         # The heartbeat of a node that has just started may be still to come.
         peers.note_split_brain(
-            any(now - first >= silent(peers.every) for first, _ in self._seen.values())
+            any(now - first >= silence_limit(peers.every) for first, _ in self._seen.values())
         )
 
     def _write(self, store: Store) -> list[int]:

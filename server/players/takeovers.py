@@ -242,7 +242,7 @@ class Takeovers:
         if player.to == self._node:
             id, walk = player.player, player.walk
             if id in self._asked:
-                ahead = self._peers.offset(player.node, walk[0]) if walk else 0
+                ahead = self._peers.note_message(player.node, walk[0]) if walk else 0
                 elsewhere = Elsewhere(
                     player.known_as,
                     player.seq,

@@ -140,7 +140,7 @@ class SquareContext:
 
     def note_missed(self) -> None:
         """Note that the broker reports that messages may have been lost."""
-        self.missed = self.peers.heard_until, self.loop.now()
+        self.missed = self.peers.echoed_until, self.loop.now()
 
     def node_appeared(self, node: int, square: Square) -> None:
         """Note that a node is heard in a square from now on."""

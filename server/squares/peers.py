@@ -144,7 +144,7 @@ class NodeLoad(NamedTuple):
     machine: Sequence[Any] = ()
 
 
-def silent(every: int) -> int:
+def silence_limit(every: int) -> int:
     """Return after how many ms of silence a node is dead if its heartbeats are `every` ms apart."""
     return NODE_DEAD_MS * every // HEARTBEAT_EVERY
 
@@ -242,15 +242,15 @@ class Peers:
         #: Whether what this node sends itself comes back, and all of the broker's servers answer.
         self.linked = True
         #: Whether players of this node see those of all others, as far as it knows.
-        self.whole = True
+        self.sees_everyone = True
         #: Whether some node is known to live but is not heard (cluster/split_brain.py).
         self.split_brain = False
         #: When something last came back (or this object was made), and when something first did.
-        self._echoed = loop.now()
-        self._echoed_first: int | None = None
+        self._last_echo = loop.now()
+        self._first_echo: int | None = None
         #: Whether what this node sends itself comes back, and when it sent the last thing that did.
-        self.hears = True
-        self.heard_until = 0
+        self.link_up = True
+        self.echoed_until = 0
         #: Pairs of identities, of this node's store and another's -> when that was first noticed.
         self._other_stores: dict[tuple[str, str], int] = {}
         #: The largest difference in ms between this node's clock and another's.
@@ -259,7 +259,7 @@ class Peers:
         self.deaf: set[str] = set()
         #: When this node's heartbeat last came back, in how many ms it said that the next one
         #: comes, and when that is due.
-        self._beaten = self._echoed
+        self._own_heartbeat_at = self._last_echo
         self.every = HEARTBEAT_EVERY
         self._next_beat = 0
         #: The broker's counter of forged messages at the last heartbeat.
@@ -273,8 +273,7 @@ class Peers:
         self, gone: Callable[[int, bool], None], link_changed: Callable[[], None]
     ) -> None:
         """Call `gone` with the id of each node that is dead and False, and with True once it has
-        been silent for NODE_GONE_MS; and `link_changed` when clients must be told that `whole` has
-        changed."""
+        been silent for NODE_GONE_MS; and `link_changed` when `sees_everyone` has changed."""
         self._gone, self._link_changed = gone, link_changed
 
     def set_load(self, load: NodeLoad) -> None:
@@ -299,7 +298,7 @@ class Peers:
         unless it knows a compatible node that was ready.
         """
         reasons = self.broken.copy()
-        if self._echoed_first is None or self._loop.now() - self._echoed > LINK_DEAF_MS:
+        if self._first_echo is None or self._loop.now() - self._last_echo > LINK_DEAF_MS:
             reasons.append(DEAF)
         elif self.state == STARTING:
             reasons += self._against_settling() or [LISTENING]
@@ -322,13 +321,12 @@ class Peers:
             return []
         return sorted({reason for _, reason in self.incompatible.values()})
 
-    def offset(self, node: int, sent: int) -> int:
-        """Return the ms to add to a node's times to make them this node's. It must be called once
-        for each message of a node in a square, because it also notes that the node lives.
+    def note_message(self, node: int, sent: int) -> int:
+        """Note a message that a node published in a square at its time `sent`: it is alive, and its
+        clock is measured if it is not known yet.
 
-        For a node whose clock is not known yet, `sent` is used to measure its clock: it is the
-        node's time in the message that has just come. Raises Malformed if the node is new, and one
-        more than this node listens to.
+        Returns the ms to add to the node's times to make them this node's. Raises Malformed if the
+        node is new, and one more than this node listens to.
         """
         if node == self._id:
             return 0
@@ -365,10 +363,10 @@ class Peers:
         """Return what is known of a node, which may be new; None if it is one too many."""
         peer = self.peers.get(node)
         if peer is None and self._has_room():
-            silent = self.dead.pop(node, None)
-            if silent is None:
+            dead = self.dead.pop(node, None)
+            if dead is None:
                 self._last_source += 1
-            source = self._last_source if silent is None else silent.source
+            source = self._last_source if dead is None else dead.source
             peer = self.peers[node] = Peer(source, self._loop.now())
         return peer
 
@@ -413,13 +411,13 @@ class Peers:
         """Apply a heartbeat, this node's own or another's."""
         node, now = beat.node, self._loop.now()
         if node == self._id:
-            if not self._beats_fresh(now):
+            if not self._heartbeats_return(now):
                 # No other heartbeat could come in the meantime either.
                 self.mark_all_heard(now)
-            self._beaten, self.every = now, beat.every
-            self._returned(beat.sent)
+            self._own_heartbeat_at, self.every = now, beat.every
+            self._echo_returned(beat.sent)
             return
-        silence = silent(beat.every)
+        silence = silence_limit(beat.every)
         if beat.rules != self._bus.channels.rules:
             self.note_incompatible(node, OTHER_GROUND, silence)
             return
@@ -441,16 +439,16 @@ class Peers:
     def echo(self, echo: Echo) -> None:
         """Note that what this node has sent to itself has come back."""
         if echo.node == self._id:
-            self._returned(echo.sent)
+            self._echo_returned(echo.sent)
 
-    def _returned(self, sent: int) -> None:
+    def _echo_returned(self, sent: int) -> None:
         """Note that what this node sent to itself at its time `sent` has come back."""
         now = self._loop.now()
         self._loop.record("broker_round_trip", (now - sent) * 1000)
-        self._echoed, self.heard_until = now, min(sent, now)
-        if self._echoed_first is None:
-            self._echoed_first = now
-        waited = now - self._echoed_first >= self._listen_for
+        self._last_echo, self.echoed_until = now, min(sent, now)
+        if self._first_echo is None:
+            self._first_echo = now
+        waited = now - self._first_echo >= self._listen_for
         if self.state == STARTING and waited and not self._against_settling():
             self.state = ALIVE
         self._check_link()
@@ -476,9 +474,9 @@ class Peers:
         if now - self._other_stores.setdefault((own, other), now) >= OTHER_STORE_AFTER_MS:
             self.warn(OTHER_STORE)
 
-    def _beats_fresh(self, now: int) -> bool:
+    def _heartbeats_return(self, now: int) -> bool:
         """Return whether this node's heartbeats come back."""
-        return now - self._beaten <= LINK_FRESH_MS * self.every // HEARTBEAT_EVERY
+        return now - self._own_heartbeat_at <= LINK_FRESH_MS * self.every // HEARTBEAT_EVERY
 
     def note_incompatible(
         self, who: int | str = UNREADABLE, reason: str = UNREADABLE, silence: int = NODE_DEAD_MS
@@ -511,7 +509,7 @@ class Peers:
             self.broken = [str(link) for link in links if link.seconds > LINK_BROKEN_S]
             self._compare_clocks()
         self._check_link()
-        if self.hears and self._beats_fresh(now):
+        if self.link_up and self._heartbeats_return(now):
             self.remove_silent(now)
 
     def _compare_clocks(self) -> None:
@@ -534,7 +532,7 @@ class Peers:
         """Forget nodes, and incompatible ones, that have been silent for too long."""
         for id, peer in list(self.peers.items()):
             if now - peer.silent_since > (
-                NODE_GONE_MS if peer.state == DRAINING else silent(peer.every)
+                NODE_GONE_MS if peer.state == DRAINING else silence_limit(peer.every)
             ):
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
@@ -551,13 +549,13 @@ class Peers:
     def _check_link(self) -> None:
         """Find out whether this node is linked to the others, and report if that has changed."""
         now = self._loop.now()
-        hears = now - self._echoed <= LINK_FRESH_MS
-        if hears and not self.hears:
+        link_up = now - self._last_echo <= LINK_FRESH_MS
+        if link_up and not self.link_up:
             # No other node could be heard in the meantime, so each may be silent as long again.
             self.mark_all_heard(now)
-        self.hears = hears
-        self.linked = hears and not self.broken
-        whole = self.linked and not self.split_brain and not self.deaf
-        if whole != self.whole:
-            self.whole = whole
+        self.link_up = link_up
+        self.linked = link_up and not self.broken
+        sees_everyone = self.linked and not self.split_brain and not self.deaf
+        if sees_everyone != self.sees_everyone:
+            self.sees_everyone = sees_everyone
             self._link_changed()

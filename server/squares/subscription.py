@@ -300,7 +300,7 @@ class Subscription:
         self._enter_own()
         peers = context.peers.peers
         if len(peers) > (node in peers):
-            self.sync.ask_all()
+            self.sync.request_soon()
         self.view.invalidate()
         context.show_again(gone, self.square)
 
@@ -317,7 +317,7 @@ class Subscription:
             self.view.get_ready()
         elif not self.view.ready:
             sync = self.sync
-            due = max(sync.requested + SYNC_ANSWER_MS, sync.answered + SYNC_ANSWER_MS // 2)
+            due = max(sync.requested_at + SYNC_ANSWER_MS, sync.returned_at + SYNC_ANSWER_MS // 2)
             self.view.get_ready_at(due)
         self._context.read(self.square)
 
@@ -331,7 +331,7 @@ class Subscription:
             self._own_returned(self._pending[0].number)
             self._apply_own(self._returned)
             return
-        if not self.sync.live and payload == self.sync.message:
+        if not self.sync.confirmed and payload == self.sync.message:
             self._sync_returned()
             return
         message = read(payload)
@@ -385,7 +385,7 @@ class Subscription:
         body: BatchBody,
     ) -> None:
         context, now = self._context, self._context.loop.now()
-        sent = sent_there + context.peers.offset(node, sent_there)
+        sent = sent_there + context.peers.note_message(node, sent_there)
         cursor = self._cursor(node, now)
         if number <= cursor.last:
             return
@@ -413,19 +413,19 @@ class Subscription:
             self._repair_after_removal(gone, node)
         if complete:
             cursor.complete(number, sent_there)
-            self.sync.complete(node)
+            self.sync.close_gap(node)
         else:
             # What a node said before it was heard here is not lost.
             context.loop.stats["gaps"] += 0 < cursor.last < previous
             cursor.last = number
-            self.sync.ask(node)
+            self.sync.request_after_gap(node)
 
     def _full_state(self, state: FullState) -> None:
         node = state.node
         entries = peer_batches.read_entries(state.entries, self._context.events)
         context, now = self._context, self._context.loop.now()
         context.ground.check(state.writes)
-        sent = state.sent + context.peers.offset(node, state.sent)
+        sent = state.sent + context.peers.note_message(node, state.sent)
         if self.layers is not None:
             self.layers.hear(node, state.writes)
         cursor = self._cursor(node, now)
@@ -439,7 +439,7 @@ class Subscription:
         context.report(node, self.replica, everything, now)
         changed, gone = self.replica.replace(node, sent, everything, now)
         cursor.complete(state.number, state.sent)
-        self.sync.complete(node)
+        self.sync.close_gap(node)
         if gone:
             self._repair_after_removal(gone, node)
         elif changed:
@@ -449,7 +449,7 @@ class Subscription:
         """Compare the number of a node's last batch or full state here with what has come."""
         node, number = keepalive.node, keepalive.number
         context, now = self._context, self._context.loop.now()
-        context.peers.offset(node, keepalive.sent)
+        context.peers.note_message(node, keepalive.sent)
         if not keepalive.inhabited:
             cursor = self.cursors.get(node)
             known = 0 if cursor is None else cursor.last
@@ -463,7 +463,7 @@ class Subscription:
                 if whole:
                     cursor.number = number
                 elif number > known:
-                    self.sync.ask(node)
+                    self.sync.request_after_gap(node)
             return
         cursor = self._cursor(node, now)
         if number < cursor.last:
@@ -472,10 +472,10 @@ class Subscription:
         if number == cursor.number:
             cursor.complete_until = keepalive.sent
             return
-        if cursor.number or now - self.sync.requested > FULL_STATE_EVERY_MS:
+        if cursor.number or now - self.sync.requested_at > FULL_STATE_EVERY_MS:
             # Otherwise its answer to this node's first sync request here is still under way.
             context.loop.stats["repairs"] += 1
-        self.sync.ask(node)
+        self.sync.request_after_gap(node)
 
     def _cursor(self, node: int, now: int) -> PeerCursor:
         """Return what is heard here from another node.
@@ -538,7 +538,7 @@ class Subscription:
         its own has come back for a while, ask whether anything comes."""
         if not self._unreturned:
             self._unreturned = now
-        elif now - self._unreturned >= SQUARE_DEAF_MS and self.sync.live:
+        elif now - self._unreturned >= SQUARE_DEAF_MS and self.sync.confirmed:
             self._unreturned = 0
             self.sync.request()
 
@@ -586,7 +586,7 @@ class Subscription:
         heard = self.cursors[node].last_heard if node in self.cursors else 0
         if self.cursors.pop(node, None) is not None:
             self._context.node_vanished(node, self.square)
-        self.sync.complete(node)
+        self.sync.close_gap(node)
         gone = self.replica.drop(node, but)
         if gone:
             self._repair_after_removal(gone, node)
@@ -604,7 +604,7 @@ class Subscription:
         """Ask the nodes that have been silent here for too long, and remove the players of those
         that were asked and did not answer."""
         context, now = self._context, self._context.loop.now()
-        if now - due > STOOD_STILL or not context.peers.hears:
+        if now - due > STOOD_STILL or not context.peers.link_up:
             # What they said may not have come, or may not have been read yet.
             self._forgive(now)
             self._later(Subscription._check_silent_nodes, now + LOOK_AGAIN)
@@ -616,21 +616,21 @@ class Subscription:
                 soonest = min(soonest, silent)
             elif not self.replica.hosts(node):
                 self._remove_all(node)
-            elif not context.peers.is_alive(node, self.sync.answered):
+            elif not context.peers.is_alive(node, self.sync.returned_at):
                 # One that is dead, or stops, keeps its players here as long as Peers says. It may
                 # live again.
                 soonest = min(soonest, now + LOOK_AGAIN)
-            elif self.sync.live and silent <= self.sync.answered <= now - LOST_AFTER:
+            elif self.sync.confirmed and silent <= self.sync.returned_at <= now - LOST_AFTER:
                 # If it is dead, another node will have its computer players soon. If it has said
                 # anything elsewhere since it was asked, it lives, and has nobody here.
-                speaks = context.peers.peers[node].last_message >= self.sync.answered
+                speaks = context.peers.peers[node].last_message >= self.sync.returned_at
                 keeps = not speaks and cursor.last_heard > now - NODE_GONE_MS
                 lost = self._remove_all(node, self._computer_players() if keeps else ())
                 context.loop.stats["repairs"] += lost
                 soonest = min(soonest, now + LOOK_AGAIN)
             else:
-                if self.sync.requested < silent:
-                    self.sync.ask(node)
+                if self.sync.requested_at < silent:
+                    self.sync.request_after_gap(node)
                 soonest = min(soonest, now + LOOK_AGAIN)
         if self.cursors:
             self._later(Subscription._check_silent_nodes, soonest)

@@ -43,9 +43,9 @@ class Sync:
     ) -> None:
         #: Whether the last sync request has come back, so that what is published from now on is
         #: received.
-        self.live = False
+        self.confirmed = False
         #: When the last sync request was begun, and when one last came back.
-        self.requested = self.answered = 0
+        self.requested_at = self.returned_at = 0
         self._square = square
         self._channel = channel
         self._context = context
@@ -53,7 +53,7 @@ class Sync:
         #: The nodes from which something may be missing that was not asked for yet, and whether
         #: something from any node may be.
         self._gaps: tuple[int, ...] = ()
-        self._unsure = False
+        self._gap_anywhere = False
         #: The last sync request, packed, by which it is recognised when it comes back.
         self.message = b""
         #: The ms until the last sync request is repeated.
@@ -78,8 +78,8 @@ class Sync:
         """Ask the other nodes for their full states here, again and again until the request has
         come back from the broker."""
         self._gaps = ()
-        self._unsure = self.live = False
-        self.requested = self._context.loop.now()
+        self._gap_anywhere = self.confirmed = False
+        self.requested_at = self._context.loop.now()
         nonce = random.getrandbits(32)
         self.message = pack(SyncRequest(*self._square, self._context.node, nonce))
         self._send()
@@ -88,14 +88,14 @@ class Sync:
         context, now = self._context, self._context.loop.now()
         peers = context.peers
         if (
-            peers.heard_until - self.requested >= SQUARE_DEAF_MS
-            and peers.hears
+            peers.echoed_until - self.requested_at >= SQUARE_DEAF_MS
+            and peers.link_up
             and not peers.broken
         ):
             self._resubscribe()
-            self.requested = now
+            self.requested_at = now
         if not context.bus.publish(self._square, self.message):
-            self.requested = now
+            self.requested_at = now
         self._later(Sync._send, now + self._wait)
         self._wait = min(self._wait * 2, REQUEST_AGAIN_MOST_MS)
 
@@ -112,26 +112,27 @@ class Sync:
         ):
             context.bus.broker.renew(self._channel)
 
-    def ask(self, node: int) -> None:
+    def request_after_gap(self, node: int) -> None:
         """Note that something from a node is missing, and publish a sync request for it: now, or
         FULL_STATE_EVERY_MS after the last one."""
         if node not in self._gaps:
             self._gaps += (node,)
-        self._ask_soon()
+        self._schedule_request()
 
-    def ask_all(self) -> None:
-        """Note that something of any node may be missing, and publish a sync request: see `ask`."""
-        self._unsure = True
-        self._ask_soon()
+    def request_soon(self) -> None:
+        """Note that something of any node may be missing, and publish a sync request: see
+        `request_after_gap`."""
+        self._gap_anywhere = True
+        self._schedule_request()
 
-    def _ask_soon(self) -> None:
-        self._later(Sync._ask_now, self.requested + FULL_STATE_EVERY_MS)
+    def _schedule_request(self) -> None:
+        self._later(Sync._request_now, self.requested_at + FULL_STATE_EVERY_MS)
 
-    def _ask_now(self, _due: int) -> None:
-        if (self._gaps or self._unsure) and self.live:
+    def _request_now(self, _due: int) -> None:
+        if (self._gaps or self._gap_anywhere) and self.confirmed:
             self.request()
 
-    def complete(self, node: int) -> None:
+    def close_gap(self, node: int) -> None:
         """Note that nothing from a node is missing any more."""
         if self._gaps:
             self._gaps = tuple([other for other in self._gaps if other != node])
@@ -141,8 +142,8 @@ class Sync:
     def returned(self) -> None:
         """Note that the last sync request has come back: this node receives what is published."""
         context = self._context
-        self.live = True
-        self.answered = context.loop.now()
+        self.confirmed = True
+        self.returned_at = context.loop.now()
         self._wait = REQUEST_AGAIN_MS
         self._resubscribed = 0
         context.peers.note_deaf(self._channel, False)
@@ -152,8 +153,8 @@ class Sync:
 
     def publish_full_state(self) -> None:
         """Publish this node's full state, if it has players here or knows of writes, or a
-        keepalive, if it had players a moment ago: now, or FULL_STATE_EVERY ms after the last
-        time."""
+        keepalive, if it had players a moment ago: now, or FULL_STATE_EVERY_MS after the
+        last time."""
         outbox = self._context.outbox
         wrote = self._layers is not None and bool(self._layers.tiles)
         if self._square in outbox.present or self._square in outbox.keepalives or wrote:
@@ -183,4 +184,4 @@ class Sync:
 
 
 #: All methods that may be due.
-_ACTS: Final = (Sync._send, Sync._ask_now, Sync._publish_now)
+_ACTS: Final = (Sync._send, Sync._request_now, Sync._publish_now)

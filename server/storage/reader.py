@@ -90,7 +90,7 @@ class Reader:
             self._store_client.store and all(it.persist for it in self._layers)
         ):
             # What a store does not have, only the other nodes know.
-            heard.sync.ask_all()
+            heard.sync.request_soon()
         if self._store_client.store is not None:
             self.read(square)
 

@@ -172,12 +172,12 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     assert [peers.source(node) for node in (harness.node.id, 77, 78)] == [0, 1, 2]
     harness.run(5000)
     assert not peers.peers and peers.source(77) == 1
-    peers.offset(77, harness.loop.now())
+    peers.note_message(77, harness.loop.now())
     assert peers.source(77) == 1 and 77 in peers.peers
     # The node was only heard in a square: its next heartbeat may be a minute away.
     harness.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)
     assert not peers.peers
-    peers.offset(77, harness.loop.now())
+    peers.note_message(77, harness.loop.now())
     assert peers.source(77) == 3
 
 

@@ -20,7 +20,7 @@ from flatlands.server.squares.peers import (
     HEARTBEAT_EVERY,
     HEARTBEATS_HEARD,
     NODE_GONE_MS,
-    silent,
+    silence_limit,
 )
 from flatlands.server.storage import upkeep
 from flatlands.testkit.client import Client
@@ -484,7 +484,7 @@ class World:
             # If a node was killed before its first heartbeat, nobody knows how rare those are,
             # and nobody adopts what it wrote until it counts as dead.
             living = {host.node.id for host in self.harness.hosts}
-            for _ in range(0, silent(EVERY_MOST), WRITTEN_WITHIN):
+            for _ in range(0, silence_limit(EVERY_MOST), WRITTEN_WITHIN):
                 if any(host.node.peers.peers.keys() - living for host in self.harness.hosts):
                     self.run(WRITTEN_WITHIN)
             self.ground.check()

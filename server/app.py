@@ -157,7 +157,7 @@ class Server:
         """Begin to serve, and return at once. A worker lets newcomers in only after `open`."""
         loop = self.node.loop
         loop.keep_running("the broker's receiver", self.node.listen)
-        loop.keep_running("the watch", self._watch)
+        loop.keep_running("the watch", self._every_second)
         loop.keep_running("the round", self._sessions.keep_checking)
         loop.keep_running("the reports", self.status.reports.keep_writing)
         self.node.moderation.start()
@@ -179,21 +179,22 @@ class Server:
         if self.settings.listen_fd is None:
             self.open()
 
-    def _watch(self) -> None:
+    def _every_second(self) -> None:
         """Once a second, measure how busy this process is and how late its loop, and look for what
         is overdue."""
         loop = self.node.loop
         for second in count(1):
             if second % 60 == 0:
-                for one in loop.times.values():
-                    one.turn()
+                for histogram in loop.times.values():
+                    histogram.turn()
             self._draining.look()
             self._burden.look()
             self.node.peers.set_load(self._burden.of_node(len(self._sessions.all)))
             gevent.sleep(1)
-            logs.log_left_out()
+            # It comes before anything else: by the times of these beats the loop finds its stalls.
             loop.beat()
-            self.stats["late_ms"] += loop.lag
+            logs.log_left_out()
+            self.stats["late_ms"] += loop.lag_ms
             self._sessions.check_greetings()
 
     @property

@@ -26,13 +26,13 @@ class ManualLoop:
         self.clock = clock
         self.skew = skew
         self.measured = 0.0
-        #: ms for which this node has just stood still, as `late` returns it.
-        self.stood = 0
+        #: ms for which this node has just stood still, as `recent_stall_ms` returns it.
+        self.stall_ms = 0
         #: ms by which its last beat was late.
-        self.lag = 0
+        self.lag_ms = 0
         #: When it turned last; its turns before and after it stood still.
         self._turned: int | None = None
-        self._slept = 0, -FORGIVE_FOR_MS
+        self._stall_span = 0, -FORGIVE_FOR_MS
         self._phase = self.now() % 1000
         #: Seconds by which each call of `seconds` is later than the last one.
         self.cost = 0.0
@@ -58,14 +58,14 @@ class ManualLoop:
     def at(self, monotonic: float) -> int:
         return round(monotonic * 1000) + self.skew
 
-    def late(self) -> int:
-        return self.stood
+    def recent_stall_ms(self) -> int:
+        return self.stall_ms
 
-    def slept(self) -> tuple[int, int] | None:
+    def stall_span(self) -> tuple[int, int] | None:
         now = self.now()
         if self._turned is not None and now - self._turned > BEAT_MS + STALL_MS:
             return self._turned, now
-        return self._slept if now < self._slept[1] + FORGIVE_FOR_MS else None
+        return self._stall_span if now < self._stall_span[1] + FORGIVE_FOR_MS else None
 
     def seconds(self) -> float:
         self.measured += self.cost
@@ -97,15 +97,15 @@ class ManualLoop:
         """Do nothing: the harness receives instead."""
 
     every = Loop.every
-    put_off = Loop.put_off
-    in_turns = Loop.in_turns
+    deferral_ms = Loop.deferral_ms
+    schedule_batches = Loop.schedule_batches
 
     def turn(self) -> bool:
         """Call the callbacks that are due now; return False if there were none."""
         callbacks, self._soon = self._soon, []
         now = self.now()
-        if (slept := self.slept()) is not None:
-            self._slept = slept
+        if (span := self.stall_span()) is not None:
+            self._stall_span = span
         self._turned = now
         due = []
         while (at := self._soonest()) is not None and at <= now:

@@ -178,7 +178,7 @@ class Views:
             self._totals = b""
             self._running = False
             return
-        self._showing.set(self._loop.now() + SHOW_EVERY_MS + self._loop.put_off())
+        self._showing.set(self._loop.now() + SHOW_EVERY_MS + self._loop.deferral_ms())
         self._seconds += 1
         for grain in self._layers:
             self._layer(grain, anew=True)

@@ -186,7 +186,8 @@ class ClientScreen:
         waited = now - self._marked
         # While this server is late, the acknowledgement may have come and is still to be read.
         if self._marked_bytes + self._later_bytes > LAGGING_BYTES or (
-            waited > LAGGING_AFTER_MS and waited > LAGGING_AFTER_MS + self.node.loop.late()
+            waited > LAGGING_AFTER_MS
+            and waited > LAGGING_AFTER_MS + self.node.loop.recent_stall_ms()
         ):
             self._begin_to_lag()
 

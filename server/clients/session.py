@@ -179,7 +179,7 @@ class Session(ClientScreen):
         now = self.node.loop.now()
         # Messages that waited while this server stood still all come at once, which is no fault of
         # the client's.
-        late = self.node.loop.late() if self.rates.full_at.get(kind, 0.0) > now else 0
+        late = self.node.loop.recent_stall_ms() if self.rates.full_at.get(kind, 0.0) > now else 0
         if self.rates.spend(kind, rate, now, 1, late):
             return
         often = f"{rate.rate:g} a second" if rate.rate >= 1 else f"once in {1 / rate.rate:g} s"

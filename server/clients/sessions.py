@@ -21,7 +21,7 @@ from flatlands.server.net.connection import Connection
 from flatlands.server.node import Node
 from flatlands.server.runtime import logs
 from flatlands.server.runtime.limits import Limits
-from flatlands.server.runtime.loop import in_turns
+from flatlands.server.runtime.loop import run_in_batches
 
 #: ms within which a new connection must send hello.
 HELLO_WITHIN = 5000
@@ -137,7 +137,7 @@ class Sessions:
         once a second."""
         loop = self._node.loop
         # What clients sent while this process stood still is read only later.
-        now = loop.now() - loop.late()
+        now = loop.now() - loop.recent_stall_ms()
         for session in list(self._greeting):
             if session.resident is not None:
                 self._greeting.discard(session)
@@ -155,7 +155,7 @@ class Sessions:
             at_once = len(sessions) // ROUND_TURNS + 1
             # An idle server sleeps for the whole round.
             pause = ROUND / max(-(-len(sessions) // at_once), 1)
-            in_turns(sessions, at_once, pause, self.check)
+            run_in_batches(sessions, at_once, pause, self.check)
             gevent.sleep(pause)
 
     def check(self, session: Session) -> None:
@@ -164,7 +164,7 @@ class Sessions:
         if session not in self.all:
             return
         loop = self._node.loop
-        late = loop.late()
+        late = loop.recent_stall_ms()
         now, heard_now = loop.now() - late, time.monotonic() - late / 1000
         connection = session.connection
         silent = heard_now - connection.last_heard

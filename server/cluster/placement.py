@@ -47,7 +47,7 @@ class Placement(Generic[Slot]):
             self.plan, self.takes = plan, takes
             residents = list(self._residents.by_id.values())
             at_once = len(residents) // PLACE_TURNS + 1
-            self._loop.in_turns(residents, at_once, self._within // PLACE_TURNS, self.place)
+            self._loop.schedule_batches(residents, at_once, self._within // PLACE_TURNS, self.place)
 
     def _owner(self, square: Square, id: int) -> Slot | None:
         """Return the slot that serves a player in a square, or None if there is no plan."""

@@ -328,7 +328,7 @@ class CellLayer:
                 subscription.layers.fade(self.number, self.until())
 
         some = list(self._replicas.squares.values())
-        self.loop.in_turns(some, squares_of(TILES_FADED, self.side), 5, fade)
+        self.loop.schedule_batches(some, squares_of(TILES_FADED, self.side), 5, fade)
 
     def _sweep(self) -> None:
         """Forget in the store what is old, as long as there is any."""

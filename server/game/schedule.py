@@ -5,7 +5,7 @@ from collections.abc import Callable
 from flatlands.server.game.game import Present
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.runtime.loop import in_turns
+from flatlands.server.runtime.loop import run_in_batches
 from flatlands.server.storage.lease import Lease
 from flatlands.world.track import Track, tile_at
 
@@ -37,9 +37,9 @@ def call_with_each(node: GameNode, hook: Callable[..., object], *, waits: bool =
     all = [id for id in residents if id >= OTHERS_FROM]
     parts = [all[at : at + EACH_AT_ONCE] for at in range(0, len(all), EACH_AT_ONCE)]
     if waits:
-        in_turns(parts, 1, EACH_PAUSE_MS / 1000, call)
+        run_in_batches(parts, 1, EACH_PAUSE_MS / 1000, call)
     else:
-        node.loop.in_turns(parts, 1, EACH_PAUSE_MS, call)
+        node.loop.schedule_batches(parts, 1, EACH_PAUSE_MS, call)
 
 
 def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> Callable[[], object]:

@@ -101,7 +101,7 @@ class Movement:
         now = self._loop.now()
         oldest, until = now - INTENT_AGE_MS, 0
         if t < oldest or resident.due == OVERSLEPT:
-            slept = self._loop.slept()
+            slept = self._loop.stall_span()
             if slept is not None:
                 # It may have waited to be read for as long as this node stood still.
                 oldest, until = slept[0], self._until()
@@ -234,7 +234,7 @@ class Movement:
     def _until(self) -> int:
         """Return when walks in a direction ended if this node has just stood still for longer than
         they may go on; 0 if it has not."""
-        slept = self._loop.slept()
+        slept = self._loop.stall_span()
         if slept is None:
             return 0
         before, after = slept

@@ -275,7 +275,7 @@ class Residents:
     def each_screen(self, send: Callable[[Screen], None], around: Sequence[int] = ()) -> None:
         """Tell all clients something, or those within `around`: column, row, tiles along either
         axis. Some of them are told now, and the others a moment later."""
-        self._loop.in_turns(self.screens(around), SENT_AT_ONCE, SEND_PAUSE_MS, send)
+        self._loop.schedule_batches(self.screens(around), SENT_AT_ONCE, SEND_PAUSE_MS, send)
 
     def screens(self, around: Sequence[int] = ()) -> list[Screen]:
         """Return the screens of all residents that have one, or of those within `around`."""

@@ -107,7 +107,7 @@ class Steps:
             self._due.drop(resident)
         else:
             self._due.put(
-                resident, max(at, way.reported_at + STEPS_EVERY_MS + self._loop.put_off())
+                resident, max(at, way.reported_at + STEPS_EVERY_MS + self._loop.deferral_ms())
             )
 
     def _report(self, resident: Resident, _due: int) -> None:

@@ -22,13 +22,13 @@ STALL_MS = 500
 #: After the loop stood still, clients are not blamed this long for what has piled up meanwhile.
 FORGIVE_FOR_MS = 5000
 
-#: If a beat comes later than LATE_MS, what can wait is put off by PUT_OFF_FACTOR times its delay,
-#: PUT_OFF_MOST_MS at most. What is repeated is put off by PUT_OFF_INTERVALS of its intervals at
+#: If a beat comes later than LATE_MS, what can wait is deferred by DEFERRAL_FACTOR times its delay,
+#: DEFERRAL_MOST_MS at most. What is repeated is deferred by DEFERRAL_INTERVALS of its intervals at
 #: most, since a game may count on short ones.
 LATE_MS = 50
-PUT_OFF_FACTOR = 10
-PUT_OFF_MOST_MS = 5000
-PUT_OFF_INTERVALS = 4
+DEFERRAL_FACTOR = 10
+DEFERRAL_MOST_MS = 5000
+DEFERRAL_INTERVALS = 4
 
 _T = TypeVar("_T")
 
@@ -54,13 +54,13 @@ class Loop:
         self._loop = gevent.get_hub().loop
         self._ended = False
         self._beat: int | None = None
-        #: By how many ms the last beat was late.
-        self.lag = 0
+        #: The lateness of the last beat in ms.
+        self.lag_ms = 0
         #: When timers of full seconds ring together: this many ms after each full second.
         self._phase = self.now() % 1000
-        self._stood, self._forgiven = 0, 0
-        #: The beats before and after the loop last stood still.
-        self._slept = 0, 0
+        self._last_stall_ms, self._forgiven_until = 0, 0
+        #: The node times of the beats before and after the last stall.
+        self._stall_span = 0, 0
 
     def now(self) -> int:
         """Return node time in ms."""
@@ -73,41 +73,38 @@ class Loop:
     def beat(self) -> None:
         """Note that the loop turns. From its first call on it must be called every BEAT_MS."""
         now = self.now()
-        self.lag = 0 if self._beat is None else max(now - self._beat - BEAT_MS, 0)
-        stood = self._standing(now)
+        self.lag_ms = 0 if self._beat is None else max(now - self._beat - BEAT_MS, 0)
+        stood = self._stall_ms(now)
         if stood:
             assert self._beat is not None
-            self._stood, self._forgiven = stood, now + FORGIVE_FOR_MS
-            self._slept = self._beat, now
+            self._last_stall_ms, self._forgiven_until = stood, now + FORGIVE_FOR_MS
+            self._stall_span = self._beat, now
             self.stats["stalls"] += 1
         self._beat = now
 
-    def late(self) -> int:
-        """Return for how many ms the loop has just stood still, or 0.
-
-        The answer stays the same for FORGIVE_FOR_MS afterwards. A stall of less than a beat may go
-        unnoticed.
-        """
+    def recent_stall_ms(self) -> int:
+        """Return how long the loop stood still, in ms, if that ended less than FORGIVE_FOR_MS ago,
+        or lasts; otherwise 0. A stall of less than a beat may go unnoticed."""
         now = self.now()
-        return self._standing(now) or (self._stood if now < self._forgiven else 0)
+        return self._stall_ms(now) or (self._last_stall_ms if now < self._forgiven_until else 0)
 
-    def slept(self) -> tuple[int, int] | None:
-        """Return the node times of the beats before and after the loop stood still, while `late`
-        returns that it did; otherwise None. The second is now if no beat has followed yet."""
+    def stall_span(self) -> tuple[int, int] | None:
+        """Return the node times of the beats before and after the stall of `recent_stall_ms`; None
+        if there is none. The second is now if no beat has followed yet."""
         now = self.now()
-        if self._standing(now):
+        if self._stall_ms(now):
             assert self._beat is not None
             return self._beat, now
-        return self._slept if now < self._forgiven else None
+        return self._stall_span if now < self._forgiven_until else None
 
-    def _standing(self, now: int) -> int:
+    def _stall_ms(self, now: int) -> int:
         stood = 0 if self._beat is None else now - self._beat - BEAT_MS
         return stood if stood > STALL_MS else 0
 
-    def put_off(self) -> int:
-        """Return by how many ms to put off what can wait, such as hooks and the map: 0 unless the
+    def deferral_ms(self) -> int:
+        """Return the ms by which to defer what can wait, such as hooks and the map: 0 unless the
         loop is late. What players do then comes first."""
-        return min(PUT_OFF_FACTOR * self.lag, PUT_OFF_MOST_MS) if self.lag > LATE_MS else 0
+        return min(DEFERRAL_FACTOR * self.lag_ms, DEFERRAL_MOST_MS) if self.lag_ms > LATE_MS else 0
 
     def seconds(self) -> float:
         """Return a clock's time in seconds, for measuring durations only."""
@@ -151,22 +148,22 @@ class Loop:
             timer.set(at - (at - self._phase) % together)
 
         def ring() -> None:
-            plan(ms + min(self.put_off(), PUT_OFF_INTERVALS * ms) if can_wait else ms)
+            plan(ms + min(self.deferral_ms(), DEFERRAL_INTERVALS * ms) if can_wait else ms)
             do()
 
         timer = self.timer(ring)
         plan(ms if after is None else after)
         return timer
 
-    def in_turns(
-        self, some: Sequence[_T], at_once: int, ms: int, do: Callable[[_T], object]
+    def schedule_batches(
+        self, items: Sequence[_T], at_once: int, ms: int, do: Callable[[_T], object]
     ) -> None:
-        """Call `do` with each of some things: with `at_once` of them now, and with as many again
-        every `ms`."""
-        for one in some[:at_once]:
-            self.guarded(do, one)
-        if len(some) > at_once:
-            later = self.timer(lambda: self.in_turns(some[at_once:], at_once, ms, do))
+        """Call `do` with each item: with `at_once` of them now, and with as many again every `ms`.
+        Return at once."""
+        for item in items[:at_once]:
+            self.guarded(do, item)
+        if len(items) > at_once:
+            later = self.timer(lambda: self.schedule_batches(items[at_once:], at_once, ms, do))
             later.set(self.now() + ms)
 
     def guarded(self, callback: Callable[..., object], *arguments: object) -> None:
@@ -198,14 +195,16 @@ class Loop:
         self._ended = True
 
 
-def in_turns(some: Sequence[_T], at_once: int, pause: float, do: Callable[[_T], object]) -> None:
-    """Call `do` with each of some things, with `at_once` of them in one turn of the loop, and wait
-    for `pause` seconds between two turns."""
-    for start in range(0, len(some), at_once):
+def run_in_batches(
+    items: Sequence[_T], at_once: int, pause: float, do: Callable[[_T], object]
+) -> None:
+    """Call `do` with each item, with `at_once` of them in one turn of the loop. This greenlet
+    sleeps for `pause` seconds between two turns."""
+    for start in range(0, len(items), at_once):
         if start:
             gevent.sleep(pause)
-        for one in some[start : start + at_once]:
-            do(one)
+        for item in items[start : start + at_once]:
+            do(item)
 
 
 class Timer:

@@ -120,7 +120,7 @@ class Reader:
 
             if self._layers:
                 at_once = max(TILES_AT_ONCE // (self._tiles * len(self._layers)), 1)
-                self._loop.in_turns(squares, at_once, 1, load)
+                self._loop.schedule_batches(squares, at_once, 1, load)
 
         self._store_client.ask(
             lambda store: self._read(store, squares),

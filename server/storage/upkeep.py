@@ -130,7 +130,7 @@ class Upkeep:
             )
         if seeds:
             # Planting may take some ms for each, and must not wait.
-            self._loop.call_soon(lambda: self._loop.in_turns(seeds, 1, 1, self._plant_cell))
+            self._loop.call_soon(lambda: self._loop.schedule_batches(seeds, 1, 1, self._plant_cell))
         if len(claimed) == GROW_AT_ONCE:
             self._growing.set(self._loop.now())
 

@@ -53,7 +53,7 @@ class Status:
         reasons = []
         if self._sessions.closed:
             reasons.append(self._sessions.closed)
-        if self.node.loop.lag > LAG_LIMIT:
+        if self.node.loop.lag_ms > LAG_LIMIT:
             reasons.append("the event loop is late")
         if self._admission.full:
             reasons.append("this node is full")
@@ -120,7 +120,7 @@ class Status:
             "store_waiting": self.node.store_client.waiting,
             "tiles": sum(layer.tiles for layer in self.node.play.layers),
             "flush_interval_ms": round(self.node.hub.interval, 1),
-            "lag_ms": self.node.loop.lag,
+            "lag_ms": self.node.loop.lag_ms,
             # The age of a link that was never proven is infinite, which JSON cannot express.
             "broker_age_s": round(max((min(link.seconds, uptime) for link in links), default=0), 1),
             "uptime_s": round(uptime, 1),

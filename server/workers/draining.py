@@ -17,7 +17,7 @@ from flatlands.server.clients.sessions import Sessions, send_away
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.messages.peer_protocol import DRAINING as DRAINS
 from flatlands.server.node import Node
-from flatlands.server.runtime.loop import in_turns
+from flatlands.server.runtime.loop import run_in_batches
 from flatlands.server.storage.client import StoreUnavailable
 from flatlands.server.web.metrics import Reports
 from flatlands.server.workers.migration import Migration
@@ -146,11 +146,11 @@ class Draining:
             until = time.monotonic() + SENT_WITHIN
             while self._sessions.all and time.monotonic() < until:
                 residents = list(self._node.residents.by_id.values())
-                in_turns(residents, _at_once(residents), PAUSE, router.send_away)
+                run_in_batches(residents, _at_once(residents), PAUSE, router.send_away)
                 _wait(lambda: not self._sessions.all, 1)
         sessions = list(self._sessions.all)
         random.shuffle(sessions)
-        in_turns(sessions, _at_once(sessions), PAUSE, send_away)
+        run_in_batches(sessions, _at_once(sessions), PAUSE, send_away)
 
     def shut(self) -> None:
         """Let nobody in any more: the server is about to stop."""

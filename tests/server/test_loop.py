@@ -7,7 +7,7 @@ from itertools import pairwise
 import gevent
 import pytest
 
-from flatlands.server.runtime.loop import PUT_OFF_MOST_MS, Loop
+from flatlands.server.runtime.loop import DEFERRAL_MOST_MS, Loop
 from flatlands.server.runtime.timers import TimerQueue
 from tests.processes import PATIENCE
 
@@ -111,30 +111,30 @@ def test_a_loop_that_stands_still_knows_for_how_long_and_for_a_while_afterwards(
     monkeypatch.setattr("flatlands.server.runtime.loop.time.monotonic", lambda: clock[0])
     loop = Loop(Counter())
     clock[0] += 100
-    assert loop.late() == 0
+    assert loop.recent_stall_ms() == 0
     loop.beat()
     for _ in range(5):
         clock[0] += 1.1
-        assert loop.late() == 0
+        assert loop.recent_stall_ms() == 0
         loop.beat()
-    assert loop.slept() is None and loop.lag == 100
+    assert loop.stall_span() is None and loop.lag_ms == 100
     last = loop.now()
     clock[0] += 16
     # Before the next beat too: messages that are read first are not their senders' fault.
     woke = loop.now()
-    assert loop.late() == 15_000 and loop.slept() == (last, woke)
+    assert loop.recent_stall_ms() == 15_000 and loop.stall_span() == (last, woke)
     loop.beat()
     for _ in range(4):
         clock[0] += 1
-        assert loop.late() == 15_000 and loop.slept() == (last, woke)
+        assert loop.recent_stall_ms() == 15_000 and loop.stall_span() == (last, woke)
         loop.beat()
-    assert loop.lag == 0
+    assert loop.lag_ms == 0
     clock[0] += 1.1
-    assert loop.late() == 0 and loop.slept() is None
+    assert loop.recent_stall_ms() == 0 and loop.stall_span() is None
     assert loop.stats["stalls"] == 1
 
 
-@pytest.mark.parametrize(("lag", "ms"), [(50, 0), (60, 600), (15_000, PUT_OFF_MOST_MS)])
+@pytest.mark.parametrize(("lag", "ms"), [(50, 0), (60, 600), (15_000, DEFERRAL_MOST_MS)])
 def test_what_can_wait_is_put_off_while_the_loop_is_late(loop, lag, ms):
-    loop.lag = lag
-    assert loop.put_off() == ms
+    loop.lag_ms = lag
+    assert loop.deferral_ms() == ms

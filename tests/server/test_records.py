@@ -421,7 +421,7 @@ def test_hooks_come_less_often_while_the_node_is_late_and_moves_do_not():
     ada = harness.place("Ada", (0, 0))
     called = {}
     for lag in (0, 200):
-        harness.loop.lag = lag
+        harness.loop.lag_ms = lag
         harness.run(6000)
         harness.game_of().called.clear()
         ada.walk(1, 0)

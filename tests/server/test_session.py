@@ -520,7 +520,7 @@ def test_messages_that_piled_up_while_the_server_stood_still_are_nobodys_fault(h
     client, _ = pair
     harness.run(10_000)
     # As Loop.late tells after 10 s in which a player walked on and on.
-    harness.loop.stood = 10_000
+    harness.loop.stall_ms = 10_000
     paces(client, 250, 0)
     assert client.model.errors == [] and client.connection.closed is None
     # As many messages as would have come in the pause are accepted, and no more.
@@ -528,7 +528,7 @@ def test_messages_that_piled_up_while_the_server_stood_still_are_nobodys_fault(h
     assert client.model.errors
     client.model.errors.clear()
     harness.run(1000)
-    harness.loop.stood = 0
+    harness.loop.stall_ms = 0
     paces(client, 60, 0)
     assert client.model.errors == []
     paces(client, 200, 0)
@@ -603,7 +603,7 @@ def test_a_client_that_a_late_server_cannot_hear_does_not_lag(harness, pair):
     client, neighbour = pair
     client.silent = True
     # As Loop.late tells after turns of 1.5 s: acknowledgements wait in the sockets.
-    harness.loop.stood = 1500
+    harness.loop.stall_ms = 1500
     paces(neighbour, 30, 100)
     assert client.session.lags_since is None
     paces(neighbour, 10, 100)

@@ -187,8 +187,8 @@ class Server:
             if second % 60 == 0:
                 for histogram in loop.times.values():
                     histogram.turn()
-            self._draining.look()
-            self._burden.look()
+            self._draining.poll()
+            self._burden.measure()
             self.node.peers.set_load(self._burden.of_node(len(self._sessions.all)))
             gevent.sleep(1)
             # It comes before anything else: by the times of these beats the loop finds its stalls.

@@ -71,7 +71,7 @@ class ManualLoop:
         self.measured += self.cost
         return self.measured
 
-    def record(self, what: str, us: int) -> None:
+    def observe(self, what: str, us: int) -> None:
         self.durations[what].append(us)
 
     def call_soon(self, callback: Callable[[], object]) -> None:

@@ -56,7 +56,7 @@ class Host:
         )
         self.node.peers.set_load(NodeLoad(machine=self.node.router.machine(0.0, None)))
         if not paced:
-            self.node.hub.pace = lambda _screens: 0
+            self.node.hub.flush_interval = lambda _screens: 0
         self.node.peers.start()
         self.node.moderation.start()
         self.node.router.start()

@@ -89,7 +89,7 @@ class Viewers:
             connection.on_message(BINARY, msgpack.packb((protocol.WATCH, 0, *rect)))
         # The first pictures, without the loop's timers.
         for _ in range(20):
-            self.node.views._look()
+            self.node.views._show_all()
             self.receive()
             time.sleep(NO_ANSWERS_MS / 10_000)
 

@@ -9,7 +9,7 @@ were asked for. Without a lease nothing is counted. No player is ever named.
 from collections.abc import Callable
 from typing import Final
 
-from flatlands.server.atlas.dots import SHIFTS, WORLD_SQUARES, MapPart, Place, dot_at, finest
+from flatlands.server.atlas.dots import SHIFTS, WORLD_SQUARES, DotPosition, MapPart, dot_at, finest
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import DOT_FIELDS, PATCH_DOTS_MOST, Counts
@@ -52,7 +52,7 @@ class Census:
         #: Square -> people and computer players there, when this node last counted; and these
         #: squares by grain and dot, for each grain of parts that was asked for since.
         self._squares: dict[Square, tuple[int, int]] = {}
-        self._by_dot: dict[int, dict[Place, list[Square]]] = {}
+        self._by_dot: dict[int, dict[DotPosition, list[Square]]] = {}
         self._counting = loop.timer(self._count)
 
     def asked(self, new: bool, flat: list[int]) -> None:
@@ -62,7 +62,7 @@ class Census:
         if not self._leases:
             # A node that asks for one part after the other makes this one count no more often.
             self._outbox.take_delivered(keep_counting=True)
-            self._look()
+            self._locate_players()
             self._counting.set(now + CENSUS_EVERY_MS)
         for at in range(0, len(flat), len(MapPart._fields)):
             part = MapPart(*flat[at : at + len(MapPart._fields)])
@@ -77,13 +77,13 @@ class Census:
         self._leases = {part: until for part, until in self._leases.items() if until > now}
         self._published = {part: it for part, it in self._published.items() if part in self._leases}
         delivered = self._outbox.take_delivered(keep_counting=bool(self._leases))
-        self._look()
+        self._locate_players()
         for part in self._leases:
             self._publish_part(part, delivered)
         if self._leases:
             self._counting.set(now + CENSUS_EVERY_MS)
 
-    def _look(self) -> None:
+    def _locate_players(self) -> None:
         """Find out where this node's players are."""
         self._by_dot = {}
         self._squares = {}
@@ -120,7 +120,7 @@ class Census:
         """Return the dots of a grain that hold some squares; with `wild` also those without anybody
         who counts."""
         shift = SHIFTS[grain >> 2]
-        dots: dict[Place, tuple[int, int, int]] = {}
+        dots: dict[DotPosition, tuple[int, int, int]] = {}
         for square in squares:
             people, computers = self._squares[square]
             if not (people or computers or wild):

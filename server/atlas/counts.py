@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
 from typing import Final, NamedTuple
 
-from flatlands.server.atlas.dots import SHIFTS, WORLD_DOTS, WORLD_TOTALS, MapPart, Place
+from flatlands.server.atlas.dots import SHIFTS, WORLD_DOTS, WORLD_TOTALS, DotPosition, MapPart
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import DOT_FIELDS, PARTS, Malformed, Watch, pack
@@ -175,9 +175,9 @@ class Counts:
             for report in known.reports.values():
                 report.flat[4::DOT_FIELDS] = [0] * (len(report.flat) // DOT_FIELDS)
 
-    def dots(self, grain: int, numbers: Mapping[int, int]) -> dict[Place, Dot]:
+    def dots(self, grain: int, numbers: Mapping[int, int]) -> dict[DotPosition, Dot]:
         """Return all dots of a grain that are known. `numbers` are the nodes' small numbers."""
-        found: dict[Place, Dot] = {}
+        found: dict[DotPosition, Dot] = {}
         coarse = grain >= self.grain(WORLD_DOTS)
         for part, known in self._known.items():
             # Parts may lie in each other, so each dot is taken from one part only.
@@ -190,9 +190,9 @@ class Counts:
         return found
 
 
-def _joined(known: TrackedPart, grain: int, numbers: Mapping[int, int]) -> dict[Place, Dot]:
+def _joined(known: TrackedPart, grain: int, numbers: Mapping[int, int]) -> dict[DotPosition, Dot]:
     """Return the dots of a grain that lie in a part."""
-    found: dict[Place, Dot] = {}
+    found: dict[DotPosition, Dot] = {}
     for node, report in known.reports.items():
         number, fine = numbers.get(node, 0), report.grain
         shift = SHIFTS[grain >> 2] - SHIFTS[fine >> 2]

@@ -7,7 +7,7 @@ nor where the numbers come from.
 from typing import TypeVar
 
 from flatlands.server.atlas.counts import Dot
-from flatlands.server.atlas.dots import Place, patch_of
+from flatlands.server.atlas.dots import DotPosition, patch_of
 from flatlands.server.messages import protocol
 from flatlands.world.grid import Rect
 
@@ -21,15 +21,15 @@ class DotLayer:
 
     __slots__ = ("patches", "changes")
 
-    def __init__(self, dots: dict[Place, Dot]) -> None:
-        self.patches: dict[Place, dict[int, list[int]]] = {}
-        self.changes: dict[Place, bytes] = {}
+    def __init__(self, dots: dict[DotPosition, Dot]) -> None:
+        self.patches: dict[DotPosition, dict[int, list[int]]] = {}
+        self.changes: dict[DotPosition, bytes] = {}
         self.update(dots)
 
-    def update(self, dots: dict[Place, Dot]) -> None:
+    def update(self, dots: dict[DotPosition, Dot]) -> None:
         """Take what is known now, and note what has changed."""
         before, self.patches = self.patches, {}
-        changes: dict[Place, list[int]] = {}
+        changes: dict[DotPosition, list[int]] = {}
         for dot, (people, computers, node, _, batches) in dots.items():
             place, index = patch_of(dot)
             now = self.patches.setdefault(place, {})[index] = [index, people, computers, node]
@@ -61,7 +61,7 @@ class DotLayer:
 _T = TypeVar("_T")
 
 
-def _within(some: dict[Place, _T], patches: Rect) -> list[_T]:
+def _within(some: dict[DotPosition, _T], patches: Rect) -> list[_T]:
     """Return the values of those places that are in a rectangle."""
     c0, r0, c1, r1 = patches
     if (c1 - c0 + 1) * (r1 - r0 + 1) < len(some):

@@ -16,7 +16,7 @@ from flatlands.world.grid import Rect, Square
 SHIFTS: Final = tuple(8 * (16**level - 1) // 15 for level in range(WIDEST // 4 + 1))
 
 #: A position on the map: the column and row of a dot of some grain.
-Place = tuple[int, int]
+DotPosition = tuple[int, int]
 
 
 class MapPart(NamedTuple):
@@ -38,13 +38,13 @@ WORLD_DOTS: Final = MapPart(WIDEST, 0, 0, PATCH_DOTS_MOST)
 WORLD_SQUARES: Final = MapPart(WIDEST, 0, 0, CROWD_MOST)
 
 
-def dot_at(square: Square, grain: int) -> Place:
+def dot_at(square: Square, grain: int) -> DotPosition:
     """Return the dot of a grain in which a square lies."""
     shift = SHIFTS[grain >> 2]
     return (square[0] + shift) >> grain, (square[1] + shift) >> grain
 
 
-def patch_of(dot: Place) -> tuple[Place, int]:
+def patch_of(dot: DotPosition) -> tuple[DotPosition, int]:
     """Return the patch in which a dot lies, and its index there: row by row, from 0 to 15."""
     column, row = dot
     return (column >> 2, row >> 2), (row & 3) << 2 | column & 3

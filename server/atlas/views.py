@@ -100,7 +100,7 @@ class Views:
         #: Whether `_show` is planned.
         self._running = False
         self._showing = loop.timer(self._show)
-        self._looking = loop.timer(self._look)
+        self._looking = loop.timer(self._show_all)
 
     def __len__(self) -> int:
         """Return how many clients look."""
@@ -157,7 +157,7 @@ class Views:
     def _is_settled(self, asked: Asked) -> bool:
         return all(map(self._counts.settled, self._parts(asked)))
 
-    def _look(self) -> None:
+    def _show_all(self) -> None:
         """Show the whole picture to those who need it, as soon as there is one."""
         self._need()
         behind = [view for view in self._views.values() if view.behind]
@@ -192,7 +192,7 @@ class Views:
             self._show_changes(view, totals)
         used = {view.grain for view in self._views.values() if view.asked.squares is not None}
         self._layers = {g: layer for g, layer in self._layers.items() if g in used}
-        self._look()
+        self._show_all()
 
     def _show_changes(self, view: View, data: bytes) -> None:
         """Show a view's clients `data` and what has changed, or note that they need all."""

@@ -20,7 +20,7 @@ from flatlands.server.players.movement import face
 from flatlands.server.players.recording import dated
 from flatlands.server.players.resident import Resident, State, ms_left, next_incarnation
 from flatlands.server.players.residents import new_id
-from flatlands.server.players.spots import Place
+from flatlands.server.players.spots import Position
 from flatlands.server.players.takeovers import WITHDRAWN, Elsewhere
 from flatlands.server.runtime.limits import JOINS, RETURNS, Limits
 from flatlands.server.runtime.timers import TimerQueue
@@ -51,7 +51,7 @@ class Hello(NamedTuple):
     view: Viewport
     token: str | None
     near: int | str | None
-    place: Place | None
+    place: Position | None
     ticket: str = ""
     owner: str = ""
 
@@ -62,7 +62,7 @@ class Spawn(NamedTuple):
     it. It was passed from worker to worker `hops` times."""
 
     id: int
-    place: Place
+    place: Position
     met: Met | None
     hops: int = 0
 
@@ -332,7 +332,7 @@ class Admission:
             worker = self.passing.another()
         return worker
 
-    def _place(self, hello: Hello, claim: Claim | None, met: Met | None) -> Place:
+    def _place(self, hello: Hello, claim: Claim | None, met: Met | None) -> Position:
         """Return where a player begins, as far as this node knows: beside the player that has
         invited it, or where it was, or else beside another player or where newcomers begin."""
         if met is not None:
@@ -347,7 +347,7 @@ class Admission:
         said = None if begin is None or near is not None else begin()
         return said or self._node.residents.spot(near)
 
-    def _last_place(self, claim: Claim, hello: Hello) -> Place:
+    def _last_place(self, claim: Claim, hello: Hello) -> Position:
         """Return where a player that comes back was, as far as this node knows.
 
         A node that was killed has told nobody where its players were. So the client says it, and is
@@ -360,7 +360,7 @@ class Admission:
             return claim.place
         return claim.place if self._blocked(place) else place
 
-    def _blocked(self, place: Place) -> bool:
+    def _blocked(self, place: Position) -> bool:
         return self._node.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
     def _bring_back(

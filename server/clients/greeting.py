@@ -117,4 +117,4 @@ def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
     session.obey(request.early)
     if met is not None:
         session.send_host(met)
-    node.router.place(resident)
+    node.router.relocate_now(resident)

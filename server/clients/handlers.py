@@ -44,11 +44,11 @@ def home(session: Session, number: int) -> None:
     session.node.movement.home(session.playing, number)
 
 
-def look(session: Session, width: int, height: int) -> None:
+def set_viewport(session: Session, width: int, height: int) -> None:
     """Change how much of the world the client shows."""
     resident, view = session.playing, viewport(width, height)
     session.node.stats["viewports"] += view != resident.view
-    session.node.movement.look(resident, view)
+    session.node.movement.set_viewport(resident, view)
 
 
 def watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: int) -> None:
@@ -194,7 +194,7 @@ _HANDLERS: Final[dict[int, Handler]] = {
     protocol.WALK: walk,
     protocol.GO: go,
     protocol.HOME: home,
-    protocol.VIEWPORT: look,
+    protocol.VIEWPORT: set_viewport,
     protocol.SAY: say,
     protocol.PING: ping,
     protocol.INVITE: invite,

@@ -25,12 +25,12 @@ COLUMNS: Final = 0
 ROWS: Final = 1
 PLAYERS: Final = 2
 
-#: What has a district: the slot of a worker, or the address of a machine.
-Slot = TypeVar("Slot", int, str)
+#: What serves a district: the number of a worker, from 0, or the address of a machine.
+Shard = TypeVar("Shard", int, str)
 
-#: A slot, or a line with the plans of its two sides: (axis, at, below, from `at` on). For PLAYERS,
+#: A shard, or a line with the plans of its two sides: (axis, at, below, from `at` on). For PLAYERS,
 #: `at` is the number of the bit.
-Plan: TypeAlias = Slot | "tuple[int, int, Plan[Slot], Plan[Slot]]"
+Plan: TypeAlias = Shard | "tuple[int, int, Plan[Shard], Plan[Shard]]"
 
 #: How long after a change of the plan its effect on workers can be judged.
 WORKERS_SETTLED_S: Final = 6.0
@@ -62,15 +62,15 @@ class WorkerLoad(NamedTuple):
     takes: bool = True
 
 
-def slot_name(slot: int) -> str:
-    """Return the name in the folder of passages by which the worker of a slot is reached."""
-    return f"slot-{slot}"
+def shard_name(shard: int) -> str:
+    """Return the name in the folder of passages by which a worker is reached."""
+    return f"slot-{shard}"
 
 
 def pack_plan(
     plan: Plan[int], takes: Sequence[int], workers: int, full: Sequence[int] = ()
 ) -> bytes:
-    """Return the message with the plan for this many workers; `takes` are the slots whose workers
+    """Return the message with the plan for this many workers; `takes` are the shards whose workers
     take players, and `full` those whose workers have no room just now."""
     packed: bytes = msgpack.packb([plan, takes, workers, full])
     return packed
@@ -83,8 +83,8 @@ def read_plan(message: bytes) -> tuple[Plan[int], frozenset[int], int, frozenset
     return plan, frozenset(takes), workers, frozenset(*full)
 
 
-def owner(plan: Plan[Slot], square: Square, id: int) -> Slot:
-    """Return the slot that serves a player in a square."""
+def shard_of(plan: Plan[Shard], square: Square, id: int) -> Shard:
+    """Return the shard that serves a player in a square."""
     while isinstance(plan, tuple):
         axis, at, low, high = plan
         beyond = id >> at & 1 if axis == PLAYERS else square[axis] >= at
@@ -112,40 +112,40 @@ def line(squares: Sequence[Square]) -> Line | None:
     return best and best[2]
 
 
-def slots(plan: Plan[Slot]) -> list[Slot]:
-    """Return the slots that have a district."""
+def shards(plan: Plan[Shard]) -> list[Shard]:
+    """Return the shards that have a district."""
     if isinstance(plan, tuple):
-        return slots(plan[2]) + slots(plan[3])
+        return shards(plan[2]) + shards(plan[3])
     return [plan]
 
 
-class Districts(Generic[Slot]):
+class Districts(Generic[Shard]):
     """The plan, which follows how busy the workers are. It begins as `plan`; `settles` is like
     WORKERS_SETTLED_S."""
 
-    def __init__(self, plan: Plan[Slot], settles: float = WORKERS_SETTLED_S) -> None:
-        self.plan: Plan[Slot] = plan
+    def __init__(self, plan: Plan[Shard], settles: float = WORKERS_SETTLED_S) -> None:
+        self.plan: Plan[Shard] = plan
         self._settles = settles
         self._settled = 0.0
 
-    def follow(self, loads: Mapping[Slot, WorkerLoad], now: float) -> None:
+    def follow(self, loads: Mapping[Shard, WorkerLoad], now: float) -> None:
         """Change the plan if the loads require it. This should be called once a second.
 
-        `loads` are those of the workers that live, by slot; `now` is a time in seconds.
+        `loads` are those of the workers that live, by shard; `now` is a time in seconds.
         """
         if now < self._settled:
             return
         before = self.plan
-        for slot, load in sorted(loads.items(), key=lambda item: -item[1].busy):
-            if load.busy > 1 and slot in slots(before):
-                self._relieve(slot, load, loads)
+        for shard, load in sorted(loads.items(), key=lambda item: -item[1].busy):
+            if load.busy > 1 and shard in shards(before):
+                self._relieve(shard, load, loads)
         if self.plan == before:
             self._unite(loads, QUIET_CORES)
         if self.plan != before:
             self._settled = now + self._settles
 
-    def part_with(self, gone: Slot, loads: Mapping[Slot, WorkerLoad]) -> None:
-        """Give the district of a slot that is gone for good to a free one, or else to those on the
+    def part_with(self, gone: Shard, loads: Mapping[Shard, WorkerLoad]) -> None:
+        """Give the district of a shard that is gone for good to a free one, or else to those on the
         other side of its line."""
         if free := self._free(loads):
             self.plan = _changed(self.plan, gone, free[0])
@@ -154,24 +154,24 @@ class Districts(Generic[Slot]):
             if gone in (low, high):
                 self.plan = _changed(self.plan, part, high if low == gone else low)
 
-    def _relieve(self, slot: Slot, load: WorkerLoad, loads: Mapping[Slot, WorkerLoad]) -> None:
+    def _relieve(self, shard: Shard, load: WorkerLoad, loads: Mapping[Shard, WorkerLoad]) -> None:
         """Divide the district of a busy worker, if another worker is free or can be made free."""
         free = self._free(loads)
         if not free:
             self._unite(loads, min(load.busy * QUIETER_SHARE, 1.0))
             free = self._free(loads)
-        if free and slot in slots(self.plan):
+        if free and shard in shards(self.plan):
             bits = [at for axis, at, _, _ in _lines(self.plan) if axis == PLAYERS]
             line = load.line or Line(PLAYERS, max(bits, default=-1) + 1)
-            self.plan = _changed(self.plan, slot, (line.axis, line.at, slot, free[0]))
+            self.plan = _changed(self.plan, shard, (line.axis, line.at, shard, free[0]))
 
-    def _free(self, loads: Mapping[Slot, WorkerLoad]) -> list[Slot]:
-        """Return the slots that take players and have no district, the quietest first."""
-        used = slots(self.plan)
-        free = [slot for slot, load in loads.items() if load.takes and slot not in used]
-        return sorted(free, key=lambda slot: loads[slot].busy)
+    def _free(self, loads: Mapping[Shard, WorkerLoad]) -> list[Shard]:
+        """Return the shards that take players and have no district, the quietest first."""
+        used = shards(self.plan)
+        free = [shard for shard, load in loads.items() if load.takes and shard not in used]
+        return sorted(free, key=lambda shard: loads[shard].busy)
 
-    def _unite(self, loads: Mapping[Slot, WorkerLoad], most: float) -> None:
+    def _unite(self, loads: Mapping[Shard, WorkerLoad], most: float) -> None:
         """Make one district of the two quietest on either side of a line, if together they are less
         busy than `most`. The busier worker keeps it, so that fewer players must go."""
         pairs = [
@@ -190,7 +190,7 @@ class Districts(Generic[Slot]):
                 self.plan = _changed(self.plan, part, keeps)
 
 
-def _lines(plan: Plan[Slot]) -> Iterator[tuple[int, int, Plan[Slot], Plan[Slot]]]:
+def _lines(plan: Plan[Shard]) -> Iterator[tuple[int, int, Plan[Shard], Plan[Shard]]]:
     """Yield all lines of a plan, with the plans of their sides."""
     if isinstance(plan, tuple):
         yield plan
@@ -198,7 +198,7 @@ def _lines(plan: Plan[Slot]) -> Iterator[tuple[int, int, Plan[Slot], Plan[Slot]]
         yield from _lines(plan[3])
 
 
-def _changed(plan: Plan[Slot], part: Plan[Slot], new: Plan[Slot]) -> Plan[Slot]:
+def _changed(plan: Plan[Shard], part: Plan[Shard], new: Plan[Shard]) -> Plan[Shard]:
     """Return a plan with another one in place of a part of it."""
     if plan == part:
         return new

@@ -9,7 +9,7 @@ import random
 from collections.abc import Set
 from typing import Final, Generic
 
-from flatlands.server.cluster.districts import Plan, Slot, owner
+from flatlands.server.cluster.districts import Plan, Shard, shard_of
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
 from flatlands.server.runtime.loop import Loop
@@ -24,50 +24,52 @@ SQUARES_AROUND: Final = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
 PLACE_TURNS: Final = 60
 
 
-class Placement(Generic[Slot]):
-    """Who plays where, by one plan. `here` is the slot of this node. Within `within` ms of a change
+class Placement(Generic[Shard]):
+    """Who plays where, by one plan. `here` is the shard of this node. Within `within` ms of a change
     each player is looked at, and after as many ms again if it could not be moved."""
 
-    def __init__(self, here: Slot, within: int, residents: Residents, loop: Loop) -> None:
-        self.here: Slot = here
-        #: The plan, None before there is one, and the slots that take players.
-        self.plan: Plan[Slot] | None = None
-        self.takes: Set[Slot] = frozenset()
-        #: The slots that are full. Once that has lasted for a second, they take no players either.
-        self.full: Set[Slot] = frozenset()
+    def __init__(self, here: Shard, within: int, residents: Residents, loop: Loop) -> None:
+        self.here: Shard = here
+        #: The plan, None before there is one, and the shards that take players.
+        self.plan: Plan[Shard] | None = None
+        self.takes: Set[Shard] = frozenset()
+        #: The shards that are full. Once that has lasted for a second, they take no players either.
+        self.full: Set[Shard] = frozenset()
         self._within = within
         self._residents = residents
         self._loop = loop
         #: Players that could not be moved, until they are looked at again.
-        self._again = TimerQueue(loop, lambda resident, _due: self.place(resident))
+        self._again = TimerQueue(loop, lambda resident, _due: self.relocate_now(resident))
 
-    def learn(self, plan: Plan[Slot] | None, takes: Set[Slot]) -> None:
-        """Follow a plan and the slots that take players: look at all players if either is new."""
+    def learn(self, plan: Plan[Shard] | None, takes: Set[Shard]) -> None:
+        """Follow a plan and the shards that take players: look at all players if either is new."""
         if (plan, takes) != (self.plan, self.takes):
             self.plan, self.takes = plan, takes
             residents = list(self._residents.by_id.values())
             at_once = len(residents) // PLACE_TURNS + 1
-            self._loop.schedule_batches(residents, at_once, self._within // PLACE_TURNS, self.place)
+            self._loop.schedule_batches(
+                residents, at_once, self._within // PLACE_TURNS, self.relocate_now
+            )
 
-    def _owner(self, square: Square, id: int) -> Slot | None:
-        """Return the slot that serves a player in a square, or None if there is no plan."""
-        return None if self.plan is None else owner(self.plan, square, id)
+    def _shard_of(self, square: Square, id: int) -> Shard | None:
+        """Return the shard that serves a player in a square, or None if there is no plan."""
+        return None if self.plan is None else shard_of(self.plan, square, id)
 
-    def elsewhere(self, square: Square, id: int) -> Slot | None:
-        """Return the other slot that serves a player in a square and takes it, or None."""
-        to = self._owner(square, id)
+    def elsewhere(self, square: Square, id: int) -> Shard | None:
+        """Return the other shard that serves a player in a square and takes it, or None."""
+        to = self._shard_of(square, id)
         return to if to != self.here and to in self.takes and to not in self.full else None
 
-    def another(self) -> Slot | None:
-        """Return any other slot that takes players and has room, or None."""
+    def another(self) -> Shard | None:
+        """Return any other shard that takes players and has room, or None."""
         others = sorted(self.takes - self.full - {self.here})
         return random.choice(others) if others else None
 
     def belongs(self, resident: Resident) -> bool:
         """Return whether a player is where the plan wants it."""
-        return self._owner(resident.square, resident.id) in (None, self.here)
+        return self._shard_of(resident.square, resident.id) in (None, self.here)
 
-    def place(self, resident: Resident) -> None:
+    def relocate_now(self, resident: Resident) -> None:
         """Move a player that has a screen, if it belongs elsewhere."""
         to = self.elsewhere(resident.square, resident.id)
         if to is not None and resident.screen is not None:
@@ -81,10 +83,10 @@ class Placement(Generic[Slot]):
             self.elsewhere((column + c, row + r), resident.id) is not None
             for c, r in SQUARES_AROUND
         ):
-            self.place(resident)
+            self.relocate_now(resident)
 
-    def move(self, resident: Resident, to: Slot) -> None:
-        """Let a player go on at another slot; call `try_again` if that is impossible just now."""
+    def move(self, resident: Resident, to: Shard) -> None:
+        """Let a player go on at another shard; call `try_again` if that is impossible just now."""
         raise NotImplementedError
 
     def try_again(self, resident: Resident) -> None:

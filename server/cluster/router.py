@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from flatlands.server.cluster.districts import Districts, Line, Plan, WorkerLoad, slots
+from flatlands.server.cluster.districts import Districts, Line, Plan, WorkerLoad, shards
 from flatlands.server.cluster.placement import Placement
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
@@ -81,7 +81,7 @@ class Router(Placement[str], StatelessHolder):
     def start(self) -> None:
         """Begin to follow the plan, if there is an address, and to make it, if there is a store."""
         if self.here:
-            self._loop.every(PLAN_EVERY_MS, self._look)
+            self._loop.every(PLAN_EVERY_MS, self._follow_machines)
             if self._keeps:
                 self._lease.start()
 
@@ -103,9 +103,9 @@ class Router(Placement[str], StatelessHolder):
         if plan is None:
             plan = max(loads, key=lambda at: loads[at].busy, default=self.here)
         self._districts = Districts(plan, MACHINES_SETTLED_S)
-        self._alive_at = dict.fromkeys(slots(self._districts.plan), self._loop.now())
+        self._alive_at = dict.fromkeys(shards(self._districts.plan), self._loop.now())
 
-    def _look(self) -> None:
+    def _follow_machines(self) -> None:
         """Find out which machines there are and which take players, and make the plan if this node
         has its lease."""
         holds = self._loop.now() - self._plan_at <= PLAN_HOLDS_MS
@@ -122,7 +122,7 @@ class Router(Placement[str], StatelessHolder):
         now, loads, districts = self._loop.now(), self._loads(), self._districts
         self._alive_at.update(dict.fromkeys(loads, now))
         for gone in [
-            at for at in slots(districts.plan) if now - self._alive_at[at] > MACHINE_GONE_MS
+            at for at in shards(districts.plan) if now - self._alive_at[at] > MACHINE_GONE_MS
         ]:
             districts.part_with(gone, loads)
         districts.follow(loads, now / 1000)

@@ -81,12 +81,12 @@ class Declared:
     solid: int | None
 
 
-#: Stands for a write, (place, value, stamp), on a tile on which nobody has written.
+#: Stands for a write, (index, value, stamp), on a tile on which nobody has written.
 _NOTHING: Final = 0, 0, 0
 
 
 class _OwnWrites:
-    """What this node wrote in a square, place -> (place, value, stamp), and when it last did so."""
+    """What this node wrote in a square, index -> (index, value, stamp), and when it last did so."""
 
     __slots__ = ("at", "tiles")
 
@@ -145,7 +145,7 @@ class CellLayer:
 
     # What games do.
 
-    def check_room(self, who: bytes, places: Mapping[Square, Sequence[int]]) -> None:
+    def check_room(self, who: bytes, indexes: Mapping[Square, Sequence[int]]) -> None:
         """Raise Refused if a person may not write on that many more tiles, by their squares, or if
         the layer is full and one of them has no value yet."""
         if self.store is None:
@@ -154,13 +154,13 @@ class CellLayer:
             wanted = {
                 *self._tiles_written_by.get(who, ()),
                 *self._tiles_counted_of.get(who, ()),
-                *_pairs(places),
+                *_pairs(indexes),
             }
             if self._tiles_by_owner.get(who, 0) + len(wanted) > self.declared.per_owner:
                 raise Refused("full", FULL_FOR_ONE, None)
         room = self.declared.most - self.tiles - self._new_tiles
-        if sum(map(len, places.values())) > room:
-            empty = sum(not self.value(*place) for place in _pairs(places))
+        if sum(map(len, indexes.values())) > room:
+            empty = sum(not self.value(*pair) for pair in _pairs(indexes))
             if empty > max(room, 0):
                 raise Refused("full", FULL_FOR_ALL, None)
 
@@ -188,15 +188,15 @@ class CellLayer:
             return None
         return subscription.layers.tiles.get(self.number)
 
-    def value(self, square: Square, place: int) -> int:
+    def value(self, square: Square, index: int) -> int:
         """Return the value of a tile as this node knows it."""
         known = self.known(square)
-        return 0 if known is None else known.values[place]
+        return 0 if known is None else known.values[index]
 
     def write(
         self,
         square: Square,
-        places: Sequence[int],
+        indexes: Sequence[int],
         value: int,
         who: bytes = NOBODY,
         after: int = 0,
@@ -211,28 +211,28 @@ class CellLayer:
         first = fresh >> NODE_BITS << NODE_BITS
         is_plain = self.rule == RULE_LAST or (self.rule == RULE_SUM and is_stored)
         written: list[tuple[int, int, int]] = []
-        for place in places:
-            at, mine_at = fresh, own.get(place, _NOTHING)[2]
-            if not stamps[place] < first > mine_at:
-                at = next_stamp(now, id, max(stamps[place], mine_at))
-            result = value if is_plain else self._result(square, place, own, value, at)
+        for index in indexes:
+            at, mine_at = fresh, own.get(index, _NOTHING)[2]
+            if not stamps[index] < first > mine_at:
+                at = next_stamp(now, id, max(stamps[index], mine_at))
+            result = value if is_plain else self._result(square, index, own, value, at)
             if result is not None:
-                own[place] = one = place, result, at
+                own[index] = one = index, result, at
                 written.append(one)
         if written:
             self._oldest_unsaved = min(self._oldest_unsaved, now)
             self._publish(square, written, who, is_stored)
 
     def _result(
-        self, square: Square, place: int, own: dict[int, tuple[int, int, int]], value: int, at: int
+        self, square: Square, index: int, own: dict[int, tuple[int, int, int]], value: int, at: int
     ) -> int | None:
         """Return the value of a tile after a write, None if what is there counts: as this node
         knows it, or as it wrote it there, if that has not come back yet."""
-        known, (_, there, known_at) = self.known(square), own.get(place, _NOTHING)
+        known, (_, there, known_at) = self.known(square), own.get(index, _NOTHING)
         if known_at >> NODE_BITS < self.until():
             there = known_at = 0
-        if known is not None and known.stamps[place] >= known_at:
-            there, known_at = known.get(place)
+        if known is not None and known.stamps[index] >= known_at:
+            there, known_at = known.get(index)
         if self.rule == RULE_SUM:
             return min(max(there + value, 0), TILE_VALUES - 1)
         counted = not known_at or wins(self.rule, (value, at), (there, known_at))
@@ -241,16 +241,16 @@ class CellLayer:
     def _publish(
         self, square: Square, written: list[tuple[int, int, int]], who: bytes, is_stored: bool
     ) -> None:
-        """Give what was written, (place, value, stamp), to the store and to the other nodes."""
+        """Give what was written, (index, value, stamp), to the store and to the other nodes."""
         waiting = self._unsaved_in(square)
         write = Write(*written[0][1:], who)
-        for place, value, at in written:
+        for index, value, at in written:
             if at != write.at or value != write.value:
                 write = Write(value, at, who)
-            if place in waiting:
-                _queue(self.rule, waiting, place, write)
+            if index in waiting:
+                _queue(self.rule, waiting, index, write)
             else:
-                waiting[place] = write
+                waiting[index] = write
         if write.value > 0 and is_stored:
             self._new_tiles += len(written)
             if self.declared.per_owner is not None:
@@ -272,7 +272,7 @@ class CellLayer:
     def publish_stored(self, put: Put) -> None:
         """Tell all nodes what the store has put on tiles."""
         for square, tiles in put.items():
-            written = [(place, value, at) for place, (value, at) in tiles.items()]
+            written = [(index, value, at) for index, (value, at) in tiles.items()]
             self._node.outbox.write(square, self.number, written, self._replaces)
 
     def _unsaved_in(self, square: Square) -> dict[int, Write]:
@@ -283,10 +283,10 @@ class CellLayer:
 
     # What squares need of a layer.
 
-    def changed(self, square: Square, places: Sequence[int]) -> None:
+    def changed(self, square: Square, indexes: Sequence[int]) -> None:
         """Note that tiles of a square, by their numbers there, have other values at this node."""
         if self.declared.solid is not None:
-            self._node.terrain.changed(square, places)
+            self._node.terrain.changed(square, indexes)
 
     def since(self) -> int:
         """Return the node time, in ms, from which the store may not have what was written; 0 if
@@ -316,9 +316,9 @@ class CellLayer:
 
     def adopt(self, square: Square, writes: bytes) -> None:
         """Put the writes of a node that has died into the store."""
-        for place, value, at in WRITE.iter_unpack(writes):
+        for index, value, at in WRITE.iter_unpack(writes):
             self._oldest_unsaved = min(self._oldest_unsaved, at >> NODE_BITS)
-            _queue(self.rule, self._unsaved_in(square), place, Write(value, at))
+            _queue(self.rule, self._unsaved_in(square), index, Write(value, at))
 
     def _fade(self) -> None:
         """Forget on the ground what is old."""
@@ -360,7 +360,7 @@ class CellLayer:
         there = Tiles(len(known.values), self.rule)
         there.apply(writes)
         missing = there.apply(known.pack(before=self.since()))
-        self.adopt(square, pack((place, *known.get(place)) for place in missing))
+        self.adopt(square, pack((index, *known.get(index)) for index in missing))
 
     def save(self) -> None:
         """Put what was written into the store, and read how many tiles have which value."""
@@ -412,14 +412,14 @@ class CellLayer:
 
     def _requeue(self, saving: dict[Square, dict[int, Write]]) -> None:
         """Let writes that the store did not take wait once more, before those that came since."""
-        for who, places in self._tiles_counted_of.items():
-            self._tiles_written_by.setdefault(who, set()).update(places)
+        for who, indexes in self._tiles_counted_of.items():
+            self._tiles_written_by.setdefault(who, set()).update(indexes)
         # In the order in which they were written, so that each has the value before it.
         later, self._unsaved = self._unsaved, {}
         for some in (saving, later):
             for square, writes in some.items():
-                for place, write in writes.items():
-                    _queue(self.rule, self._unsaved_in(square), place, write)
+                for index, write in writes.items():
+                    _queue(self.rule, self._unsaved_in(square), index, write)
 
     def finish(self) -> bool:
         """Put what is left into the store, since that is about to be closed; return whether nothing
@@ -436,9 +436,9 @@ class CellLayer:
         self._replicas.let_go(done)
 
 
-def _queue(rule: int, waiting: dict[int, Write], place: int, write: Write) -> None:
+def _queue(rule: int, waiting: dict[int, Write], index: int, write: Write) -> None:
     """Add a write to those of its square that wait, unless another one there counts."""
-    before = waiting.get(place)
+    before = waiting.get(index)
     if before is not None:
         value, at, who, _ = write
         after = before.after if before.who == who else before.value
@@ -447,11 +447,11 @@ def _queue(rule: int, waiting: dict[int, Write], place: int, write: Write) -> No
         elif not wins(rule, (value, at), (before.value, before.at)):
             return
         write = Write(value, at, who, after)
-    waiting[place] = write
+    waiting[index] = write
 
 
-def _pairs(places: Mapping[Square, Sequence[int]]) -> Iterator[tuple[Square, int]]:
-    return ((square, place) for square, some in places.items() for place in some)
+def _pairs(indexes: Mapping[Square, Sequence[int]]) -> Iterator[tuple[Square, int]]:
+    return ((square, index) for square, some in indexes.items() for index in some)
 
 
 def merged(layer: CellLayer, square: Square, writes: bytes) -> Tiles:

@@ -87,26 +87,26 @@ class Cells:
             raise ValueError(
                 f"the value of a cell must be a whole number from 0 to 255, not {value!r}"
             )
-        places = self._places([tiles] if isinstance(tiles, tuple) else list(tiles))
+        indexes = self._indexes([tiles] if isinstance(tiles, tuple) else list(tiles))
         if value > 0:
-            self.layer.check_room(who, places)
-        for square, some in places.items():
+            self.layer.check_room(who, indexes)
+        for square, some in indexes.items():
             self.layer.write(square, some, value, who)
 
     def __getitem__(self, tile: Tile) -> int:
         """Return the value of a tile (column, row): 0 if nobody has written there, or if this node
         does not receive the tile's square, because none of its players is near."""
-        square, place = self._place(tile)
-        return self.layer.value(square, place)
+        square, index = self._index(tile)
+        return self.layer.value(square, index)
 
     def read(self, tile: Tile) -> int:
         """Return the value of a tile (column, row) as the store has it, even far from this node's
         players. It waits for the store. Raises StoreUnavailable."""
-        (square, place), layer = self._place(tile), self.layer
+        (square, index), layer = self._index(tile), self.layer
         if layer.store is None:
-            return layer.value(square, place)
+            return layer.value(square, index)
         writes = layer.store_client.wait(lambda store: layer.load(store, [square]).get(square, b""))
-        return merged(layer, square, writes).values[place]
+        return merged(layer, square, writes).values[index]
 
     def renew(self, square: Square, older: float) -> None:
         """Treat what was not written for `older` seconds in a square as written now, with the same
@@ -116,27 +116,27 @@ class Cells:
         if known is None:
             return
         again: dict[int, list[int]] = {}
-        for place, value in enumerate(known.values):
-            if value and known.stamps[place] >> NODE_BITS < old:
-                again.setdefault(0 if layer.rule == RULE_SUM else value, []).append(place)
-        for value, places in again.items():
-            layer.write(square, places, value)
+        for index, value in enumerate(known.values):
+            if value and known.stamps[index] >> NODE_BITS < old:
+                again.setdefault(0 if layer.rule == RULE_SUM else value, []).append(index)
+        for value, indexes in again.items():
+            layer.write(square, indexes, value)
 
     def counts(self) -> dict[int, int]:
         """Return how many tiles of the world have each value above 0, as the store had it some
         seconds ago. If cells do not persist, only squares that this node receives are counted."""
         return self.layer.counts()
 
-    def _place(self, tile: Tile) -> tuple[Square, int]:
+    def _index(self, tile: Tile) -> tuple[Square, int]:
         """Return the square of a tile, and the tile's number there. Raises ValueError."""
         column, row = check_tile(tile)
         side = self.layer.side
         return (column // side, row // side), row % side * side + column % side
 
-    def _places(self, tiles: Sequence[Tile]) -> dict[Square, list[int]]:
+    def _indexes(self, tiles: Sequence[Tile]) -> dict[Square, list[int]]:
         """Return the numbers of tiles by their squares. Raises ValueError."""
         side = self.layer.side
-        places: dict[Square, list[int]] = {}
+        indexes: dict[Square, list[int]] = {}
         for tile in tiles:
             # It is checked here, and what is not plainly a tile once more, for the sentence.
             if type(tile) is not tuple or len(tile) != 2:
@@ -145,11 +145,11 @@ class Cells:
             if not (type(column) is type(row) is int and -FAR < column < FAR and -FAR < row < FAR):
                 check_tile(tile)
             square = column // side, row // side
-            some = places.get(square)
+            some = indexes.get(square)
             if some is None:
-                some = places[square] = []
+                some = indexes[square] = []
             some.append(row % side * side + column % side)
-        return places
+        return indexes
 
 
 def _check(merge: str, persist: bool | str, limits: list[int], forget: float | None) -> None:

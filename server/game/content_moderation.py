@@ -76,11 +76,11 @@ def wipe(layer: CellLayer, square: Square) -> None:
         writes = layer.store_client.wait(lambda store: layer.load(store, [square]).get(square, b""))
     there = merged(layer, square, writes)
     wiped: dict[int, list[int]] = {}
-    for place, value in enumerate(there.values):
+    for index, value in enumerate(there.values):
         if value:
-            wiped.setdefault(-value if layer.rule == RULE_SUM else 0, []).append(place)
-    for value, places in wiped.items():
-        layer.write(square, places, value, after=max(there.stamps[place] for place in places))
+            wiped.setdefault(-value if layer.rule == RULE_SUM else 0, []).append(index)
+    for value, indexes in wiped.items():
+        layer.write(square, indexes, value, after=max(there.stamps[index] for index in indexes))
 
 
 def writers(layer: CellLayer, squares: Rect) -> Counter[str]:

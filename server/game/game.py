@@ -19,7 +19,7 @@ from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.game_store import GameStore
 from flatlands.server.game.me import Guest, Me, packed
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.storage.boards import Place
+from flatlands.server.storage.boards import BoardEntry
 from flatlands.server.storage.records import Records
 from flatlands.server.storage.things import NAME_CHARS_MOST, Event, Record, Thing, check_tile
 from flatlands.world.events import Player
@@ -334,7 +334,7 @@ class Part(Generic[_M]):
         near = [one for one in players if away[one.id] <= reach]
         return sorted(near, key=lambda one: (away[one.id], one.id))
 
-    def top(self, board: str, most: int) -> list[Place]:
+    def top(self, board: str, most: int) -> list[BoardEntry]:
         """Return up to `most` people with the most points on a board, each with `name`, `points`
         and `owner`, as they were some seconds ago. It waits for the store. Raises
         StoreUnavailable."""

@@ -295,7 +295,7 @@ class Me(Known):
         def go() -> None:
             # A hook may be called in the middle of a move.
             if self.is_local:
-                node.movement.pace(self._resident, percent, ms and node.loop.now() + ms)
+                node.movement.set_pace(self._resident, percent, ms and node.loop.now() + ms)
 
         node.loop.call_soon(go)
 

@@ -5,7 +5,7 @@ it sends no close codes, does not lock sends and does not bound sizes. The socke
 Connection instead.
 
 Strangers send what they like, as fast as they can. So requests may have no bodies, a connection may
-make few requests, everything here runs in turns (pace.py), addresses are limited
+make few requests, everything here runs in turns (http_budget.py), addresses are limited
 (server/runtime/limits.py), and a bad request costs one line in the log at most.
 """
 
@@ -25,7 +25,7 @@ from geventwebsocket.handler import WebSocketHandler
 from flatlands.server.net import frames
 from flatlands.server.net.connection import Connection
 from flatlands.server.net.hosts import site
-from flatlands.server.net.pace import TURN_KEY
+from flatlands.server.net.http_budget import TURN_KEY
 from flatlands.server.runtime import logs
 from flatlands.server.runtime.limits import HANDSHAKES, REQUESTS, LimitedConnection
 from flatlands.server.runtime.logs import log_line
@@ -128,7 +128,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         """Handle a request as pywsgi does, but within HEAD_TIMEOUT and ANSWER_TIMEOUT."""
         self.requestline = ""
         self.requests += 1
-        if self.server.pace.crowded:
+        if self.server.http_budget.crowded:
             self.server.stats["http_crowded"] += 1
             return whole_answer(
                 "503 Service Unavailable", "Too many requests are waiting: try again in a moment."

@@ -18,7 +18,7 @@ from gevent.pywsgi import WSGIServer
 from flatlands.server.net.connection import Connection
 from flatlands.server.net.handshake import Handshake, whole_answer
 from flatlands.server.net.hosts import Hosts
-from flatlands.server.net.pace import Pace, PacedSocket, Turn
+from flatlands.server.net.http_budget import BudgetedSocket, TimeBudget, Turn
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.runtime.logs import LimitedLog
 
@@ -91,22 +91,22 @@ class WebSocketServer(WSGIServer):
         self.limits = limits or Limits(Counter())
         self.stats = self.limits.stats
         self.hosts = hosts or Hosts()
-        self.pace = Pace(share, self.stats)
+        self.http_budget = TimeBudget(share, self.stats)
         self.limited_log = LimitedLog(log)
         self._full, self._gave_way = full, False
         #: Returns whether clients are to connect to another server.
         self.drained: Callable[[], bool] = lambda: False
         #: Returns whether there is no room for newcomers.
         self.no_room: Callable[[], bool] = lambda: False
-        self._accepting = Pace(ACCEPT_SHARE, Counter())
+        self._accepting = TimeBudget(ACCEPT_SHARE, Counter())
         self.logger = log  # gevent-websocket would make one with a handler of its own
 
-    def do_read(self) -> tuple[PacedSocket, object] | None:  # type: ignore[override]
+    def do_read(self) -> tuple[BudgetedSocket, object] | None:  # type: ignore[override]
         """Accept a connection if there is one, and if the limits allow it. gevent calls this.
 
         After None, gevent calls again in the loop's next turn, or when accepting goes on.
         """
-        early = self._accepting.early()
+        early = self._accepting.seconds_until_turn()
         if early > 0:
             self._pause(early)
             return None
@@ -131,18 +131,18 @@ class WebSocketServer(WSGIServer):
         if accepted is None:
             return None
         sock, address = accepted
-        paced = PacedSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
+        paced = BudgetedSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
         limited = self.limits.enter(_peer(address), lambda: _hang_up(paced))
         if limited is None:
             _send_off(paced, _TOO_MANY)
             self._accepting.pay(time.perf_counter() - begun)
             return None
         paced.limited = limited
-        paced.turn = Turn(self.pace, limited.key)
+        paced.turn = Turn(self.http_budget, limited.key)
         self._accepting.pay(time.perf_counter() - begun)
         return paced, address
 
-    def do_close(self, sock: PacedSocket, *args: object) -> None:  # type: ignore[override]
+    def do_close(self, sock: BudgetedSocket, *args: object) -> None:  # type: ignore[override]
         """Close a connection that was not handed on. gevent calls this."""
         super().do_close(sock, *args)
         if sock.limited is not None:
@@ -167,13 +167,13 @@ def _peer(address: object) -> str:
     return str(address[0]) if isinstance(address, tuple) else ""
 
 
-def _hang_up(sock: PacedSocket) -> bool:
+def _hang_up(sock: BudgetedSocket) -> bool:
     """Close a socket at once. The greenlet that serves it notices that in a later turn."""
     os.close(sock.detach())
     return True
 
 
-def _send_off(sock: PacedSocket, answer: bytes) -> None:
+def _send_off(sock: BudgetedSocket, answer: bytes) -> None:
     """Send an answer without reading a request, and close. Never waits; the answer may be cut."""
     plain = _socket.socket(fileno=sock.detach())
     try:

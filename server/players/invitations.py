@@ -16,7 +16,7 @@ from flatlands.server.messages.peer_protocol import Here, Where, pack
 from flatlands.server.players.movement import Movement, face
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
-from flatlands.server.players.spots import GUEST_FARTHEST_TILES, Place, Spots
+from flatlands.server.players.spots import GUEST_FARTHEST_TILES, Position, Spots
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
@@ -40,7 +40,7 @@ class Met(NamedTuple):
     there to the host, (dx, dy) in units; the way is None if the host is not in play."""
 
     name: str
-    place: Place
+    place: Position
     way: tuple[int, int] | None
 
 
@@ -68,7 +68,7 @@ class Invitations:
         self._asked: dict[int, Callable[[Met | None], None]] = {}
         self._overdue = TimerQueue(self._loop, lambda nonce, _due: self._done(nonce, None))
         #: The places that were chosen lately: until when each is kept free, and beside whom it is.
-        self._promised: deque[tuple[int, Place, int]] = deque()
+        self._promised: deque[tuple[int, Position, int]] = deque()
 
     def find(self, id: int, done: Callable[[Met | None], None]) -> None:
         """Call `done` with where a guest of a player begins, or with None if no node has that
@@ -82,7 +82,7 @@ class Invitations:
         self._overdue.put(nonce, self._loop.now() + INVITATION_ANSWER_MS)
         self._bus.to_player(id, pack(Where(self._node, id, nonce)))
 
-    def _receive(self, host: Resident) -> tuple[str, Place, tuple[int, int]]:
+    def _receive(self, host: Resident) -> tuple[str, Position, tuple[int, int]]:
         """Choose a place for a guest of a player that is here, and let the host look there. Return
         the fields of Met."""
         now = self._loop.now()

@@ -54,10 +54,10 @@ class Meetings:
         self._met: dict[int, set[int]] = {}
         self._looked = loop.now()
         self._pairs = 0
-        self._next = loop.timer(self._look)
+        self._next = loop.timer(self._check)
         self._next.set(self._looked + MEETINGS_EVERY_MS)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = self._loop.now()
         self._compare(now)
         self._next.set(now + MEETINGS_EVERY_MS * (1 + self._pairs // PAIRS_A_LOOK))

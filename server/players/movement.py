@@ -8,7 +8,7 @@ from typing import Final
 
 from flatlands.server.players import recording
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.spots import Place, Spots
+from flatlands.server.players.spots import Position, Spots
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
 from flatlands.server.runtime.loop import BEAT_MS, Loop
@@ -70,7 +70,9 @@ class Movement:
         self._replicas = replicas
         self._changes = TimerQueue(loop, self._change_due, CHANGES_TOGETHER_MS)
         self._signs = TimerQueue(loop, self._look_for_signs)
-        self._paces = TimerQueue(loop, lambda resident, _due: self.pace(resident, PACE_USUAL, 0))
+        self._paces = TimerQueue(
+            loop, lambda resident, _due: self.set_pace(resident, PACE_USUAL, 0)
+        )
         self.steps: Steps | None = None
         self.touches: Touches | None = None
         #: Residents whose walk went on while this node stood still, until what came is read.
@@ -147,7 +149,7 @@ class Movement:
             place, resident.left = resident.left or self.spots.plaza(), None
         self.put(resident, place, leaps)
 
-    def put(self, resident: Resident, place: Place, leaps: bool = False) -> None:
+    def put(self, resident: Resident, place: Position, leaps: bool = False) -> None:
         """Put a resident at a place, where it stands; `leaps` as in Outbox.track."""
         resident.intent = None
         now = self._loop.now()
@@ -157,7 +159,7 @@ class Movement:
             self.hold(resident, self._grid.held(None, *place, resident.view))
         self._plan(resident, self._next(resident))
 
-    def look(self, resident: Resident, view: Viewport) -> None:
+    def set_viewport(self, resident: Resident, view: Viewport) -> None:
         """Use a new viewport for a resident's screen, and let the screen hold its squares."""
         resident.view = view
         x, y = resident.track.at(self._loop.now())
@@ -176,7 +178,7 @@ class Movement:
             self._follow(resident, stand(*resident.track.at(now), now))
         self._plan(resident, None)
 
-    def pace(self, resident: Resident, pace: int, until: int) -> None:
+    def set_pace(self, resident: Resident, pace: int, until: int) -> None:
         """Let a resident go at a pace, in percent, from now until a time (0: for good). If it is on
         its way, it goes on from where it is by a new leg."""
         now = self._loop.now()
@@ -362,7 +364,7 @@ class Movement:
         if rect is not None:
             screen.hold(before, rect)
             if before is None and self.touches is not None:
-                self.touches.look(resident, self.certain(resident))
+                self.touches.check(resident, self.certain(resident))
 
     def _follow(
         self, resident: Resident, track: Track, replaces: int = 0, leaps: bool = False
@@ -392,7 +394,7 @@ class Movement:
                 if self.steps is not None:
                     self.steps.entered(resident, before)
                 if self.touches is not None:
-                    self.touches.look(resident, t)
+                    self.touches.check(resident, t)
                 self._loop.stats["crossings"] += 1
 
 

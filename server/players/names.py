@@ -83,7 +83,7 @@ class NameSearch:
             if asked == question:
                 waiting.append(done)
                 return
-        found = self._look(question)
+        found = self._search(question)
         if not self._peers.peers or not self._rates.spend("asks", NAME_ASKS, now):
             done(found)
             return
@@ -96,7 +96,7 @@ class NameSearch:
         """Answer another node, unless this node was asked too often."""
         node, nonce, text, column, row = question
         if node != self._bus.node and self._rates.spend("looks", NAME_LOOKS, self._loop.now()):
-            found = self._look((text, column, row))
+            found = self._search((text, column, row))
             if found:
                 self._bus.to_node(node, pack(Sought(self._bus.node, node, nonce, found)))
 
@@ -112,7 +112,7 @@ class NameSearch:
         for done in waiting:
             done(best)
 
-    def _look(self, question: _Question) -> list[Found]:
+    def _search(self, question: _Question) -> list[Found]:
         """Return the players of this node that are asked for."""
         now, found = self._loop.now(), []
         for id, resident in self._residents.by_id.items():

@@ -14,7 +14,7 @@ from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.messages.table import Field, Row
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident, State
-from flatlands.server.players.spots import Place, Spots
+from flatlands.server.players.spots import Position, Spots
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Screen
 from flatlands.server.squares.outbox import Outbox
@@ -83,7 +83,7 @@ class Residents:
         self.fields = Row("values", ())
         self.values: Sequence[object] = ()
         #: Players who left within LEFT_FOR_MS: id -> (last seq, last place).
-        self.left: dict[int, tuple[int, Place]] = {}
+        self.left: dict[int, tuple[int, Position]] = {}
         self._partings = TimerQueue(loop, lambda resident, _due: self.leave(resident))
         self._oblivion = TimerQueue(loop, self._forget)
         #: Those whose values have changed since the last time at which tokens were renewed.
@@ -101,7 +101,7 @@ class Residents:
 
     # Coming and going.
 
-    def spot(self, near: int | Place | None = None) -> Place:
+    def spot(self, near: int | Position | None = None) -> Position:
         """Return a place for a player to begin: beside `near`, or else where newcomers begin.
 
         `near` is a place or the id of a player. An id that is not at this node counts as None.
@@ -111,7 +111,7 @@ class Residents:
             near = None if friend is None else friend.track.at(self._loop.now())
         return self._spots.newcomer() if near is None else self._spots.beside(*near)
 
-    def join(self, name: str, place: Place, *, id: int | None = None, seq: int = 0) -> Resident:
+    def join(self, name: str, place: Position, *, id: int | None = None, seq: int = 0) -> Resident:
         """Return a new resident, which begins at `place`.
 
         `id` and `seq` are given for a player that comes back, and for a computer player. A newcomer
@@ -132,7 +132,7 @@ class Residents:
         self._bus.subscribe(self._channels.player(state.id))
         self._movement.enter(resident)
         if resident.pace_until:
-            self._movement.pace(resident, resident.pace, resident.pace_until)
+            self._movement.set_pace(resident, resident.pace, resident.pace_until)
         return resident
 
     def leave(self, resident: Resident) -> None:
@@ -185,7 +185,7 @@ class Residents:
             resident.dimmed = False
             resident.ack = 0
             self.renew(resident)
-        self._movement.look(resident, view)
+        self._movement.set_viewport(resident, view)
 
     def release(self, resident: Resident) -> None:
         """Take away a resident's screen, which then holds no squares."""
@@ -232,7 +232,7 @@ class Residents:
 
     def become(self, resident: Resident, pace: int, lasts: int, values: Sequence[object]) -> None:
         """Let a resident go at a pace for `lasts` ms (0: for good), and have these values."""
-        self._movement.pace(resident, pace, lasts and self._loop.now() + lasts)
+        self._movement.set_pace(resident, pace, lasts and self._loop.now() + lasts)
         if values != resident.values and self.fields.fault(values) is None:
             self.have(resident, values)
 

@@ -24,7 +24,7 @@ GUEST_APART_TILES = 0.9
 SPOT_TRIES = 32
 
 #: A position (x, y) in units.
-Place = tuple[int, int]
+Position = tuple[int, int]
 
 
 class Spots:
@@ -46,7 +46,7 @@ class Spots:
         """Choose places on another ground from now on."""
         self.terrain = terrain
 
-    def newcomer(self) -> Place:
+    def newcomer(self) -> Position:
         """Return a place for a player that is new to the world."""
         for _ in range(self._spread):
             self._turn = (self._turn + 1) % self._spread
@@ -63,7 +63,7 @@ class Spots:
         angle, away = math.tau * turn / self._spread, self._ring * UNIT
         return self._grid.square(round(away * math.cos(angle)), round(away * math.sin(angle)))
 
-    def plaza(self) -> Place:
+    def plaza(self) -> Position:
         """Return a place on the plaza at the origin."""
         reach = (PLAZA_WITHIN - 2) * UNIT
         while True:
@@ -71,7 +71,7 @@ class Spots:
             if x * x + y * y <= reach * reach:
                 return x, y
 
-    def beside(self, x: int, y: int, others: Collection[Place] = ()) -> Place:
+    def beside(self, x: int, y: int, others: Collection[Position] = ()) -> Position:
         """Return a place beside a player that is, or was, at (x, y), and away from `others`.
 
         The player could go straight there. In a crowd it is the place that is farthest from all of
@@ -92,7 +92,7 @@ class Spots:
             return best
         return (x, y) if self._is_free((x, y)) else self.plaza()
 
-    def _free(self, x: int, y: int, width: int, height: int) -> Place | None:
+    def _free(self, x: int, y: int, width: int, height: int) -> Position | None:
         """Return a free place from (x, y) to (x + width, y + height), or None if none is found.
 
         It is not on high ground, from which there may be no way down.
@@ -103,11 +103,11 @@ class Spots:
                 return place
         return None
 
-    def _is_free(self, place: Place) -> bool:
+    def _is_free(self, place: Position) -> bool:
         return not self.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
 
-def is_straight(terrain: Land, start: Place, end: Place) -> bool:
+def is_straight(terrain: Land, start: Position, end: Position) -> bool:
     """Return whether a player can go straight from one place to another; both are in units."""
     track = leg(terrain, *start, Goal(*end), 0)
     return track is not None and (track.x + track.dx, track.y + track.dy) == end

@@ -22,7 +22,7 @@ from flatlands.server.players.resident import (
     next_incarnation,
 )
 from flatlands.server.players.residents import Residents
-from flatlands.server.players.spots import Place
+from flatlands.server.players.spots import Position
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
@@ -56,7 +56,7 @@ class Elsewhere(NamedTuple):
 
     name: str
     seq: int
-    place: Place
+    place: Position
     pace: int = PACE_USUAL
     lasts: int = 0
     values: Sequence[object] = ()

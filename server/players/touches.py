@@ -78,9 +78,9 @@ class Touches:
             self._settle(resident, track.start)
         self._plan(resident, track, track.start)
 
-    def look(self, resident: Resident, since: int) -> None:
+    def check(self, resident: Resident, since: int) -> None:
         """Note that from the time `since` on, other things may lie around a resident than when it
-        was last looked at."""
+        was last checked."""
         self._settle(resident, since)
         self._plan(resident, resident.track, since)
 
@@ -199,7 +199,7 @@ class Touches:
             far_x, far_y = x + track.dx, y + track.dy
             beside = (x < left and far_x < left) or (x > right and far_x > right)
             if not (beside or (y < top and far_y < top) or (y > bottom and far_y > bottom)):
-                self.look(resident, self._certain(resident))
+                self.check(resident, self._certain(resident))
 
     def drop(self, resident: Resident) -> None:
         """Forget a resident, which is not at this node any more."""

@@ -97,12 +97,12 @@ class Walls:
     def changed(self, square: Square, places: Iterable[int]) -> None:
         """Note that tiles of a square, by their numbers there, have other values."""
         if not self._changed:
-            self._loop.call_soon(self._look)
+            self._loop.call_soon(self._redirect_walkers)
         left, top = square[0] * self._side, square[1] * self._side
         tiles = ((left + place % self._side, top + place // self._side) for place in places)
         self._changed.setdefault(square, set()).update(tiles)
 
-    def _look(self) -> None:
+    def _redirect_walkers(self) -> None:
         """Send players whose way leads over new walls another way."""
         changed, self._changed = self._changed, {}
         for square, tiles in changed.items():

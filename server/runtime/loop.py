@@ -110,7 +110,7 @@ class Loop:
         """Return a clock's time in seconds, for measuring durations only."""
         return time.perf_counter()
 
-    def record(self, what: str, us: int) -> None:
+    def observe(self, what: str, us: int) -> None:
         """Note that something, a name in `times`, took `us` microseconds."""
         self.times[what].add(us)
 

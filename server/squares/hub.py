@@ -19,7 +19,7 @@ from flatlands.world.grid import Rect, Square
 #: Pairs of a number of screens that hold squares, and the ms from the begin of a flush to the next
 #: one. For a number between two of these, the ms lie on a straight line. Each flush costs a write
 #: for each screen, so the more there are, the fewer flushes.
-FLUSH_PACE: Final = ((400, 25), (2000, 75), (5000, 100))
+FLUSH_INTERVALS_MS: Final = ((400, 25), (2000, 75), (5000, 100))
 
 #: A flush that comes late by more than TIMELY_MS puts off the next one by as much as it is later
 #: than that, PUT_OFF_FLUSH_MS at most: the node has too much to do, and few large writes cost less
@@ -140,7 +140,7 @@ class Hub:
         self._loop = loop
         self.stats = loop.stats
         #: Returns the ms from a flush to the next one, from the number of screens.
-        self.pace: Callable[[int], float] = pace
+        self.flush_interval: Callable[[int], float] = flush_interval
         self.least = least
         self._groups: dict[Rect, Group] = {}
         #: Square -> the groups that hold it; squares that no screen holds are left out.
@@ -324,11 +324,11 @@ class Hub:
                 except Exception:
                     self._loop.failed()
         seconds = self._loop.seconds() - started
-        self._loop.record("flush", int(seconds * 1e6))
+        self._loop.observe("flush", int(seconds * 1e6))
         for sent in begun:
-            self._loop.record("intent_to_write", (self._loop.now() - sent) * 1000)
+            self._loop.observe("intent_to_write", (self._loop.now() - sent) * 1000)
         puts_off = min(max(late - TIMELY_MS, 0), PUT_OFF_FLUSH_MS)
-        self.interval = max(self.pace(self.screens_holding), self.least) + puts_off
+        self.interval = max(self.flush_interval(self.screens_holding), self.least) + puts_off
         self.not_before = now + round(self.interval)
         if self._crowds:
             # The room for moves grows with time: a flush right now would have room for one only.
@@ -392,9 +392,9 @@ class Hub:
         return groups
 
 
-def pace(screens: int) -> float:
+def flush_interval(screens: int) -> float:
     """Return the ms from a flush to the next one, if this many screens hold squares."""
-    (few, least), *rest = FLUSH_PACE
+    (few, least), *rest = FLUSH_INTERVALS_MS
     for many, ms in rest:
         if screens < many:
             return least + (ms - least) * max(screens - few, 0) / (many - few)

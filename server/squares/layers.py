@@ -25,11 +25,11 @@ from flatlands.world.tiles import AHEAD, WRITE, Tiles, between, fit
 #: Bytes of the writes in one message.
 PAGE_BYTES: Final = WRITES_MOST * WRITE.size
 
-#: What was heard is looked at after this: most of it is in the store by then.
-HEARD_LOOK_MS: Final = 2000
+#: What was received is checked after this: most of it is in the store by then.
+RECEIVED_CHECKED_AFTER_MS: Final = 2000
 
-#: Time between two looks.
-LAYERS_EVERY_MS: Final = 1000
+#: Time between two checks.
+LAYERS_CHECKED_EVERY_MS: Final = 1000
 
 #: Later than any stamp, in ms.
 _EVER: Final = 2**42 - 1
@@ -41,7 +41,7 @@ class LayerSpec(Protocol):
     #: Which of two writes to a tile counts: see world/tiles.py.
     rule: int
 
-    def changed(self, square: Square, places: Sequence[int]) -> None:
+    def changed(self, square: Square, indexes: Sequence[int]) -> None:
         """Note that tiles of a square, by their numbers there, have other values at this node."""
 
     def since(self) -> int:
@@ -76,7 +76,7 @@ class LayerRegistry:
         self._received: deque[tuple[int, int, Square, Sequence[Any]]] = deque()
         #: What may not be in the store: node -> (layer, square) -> its writes.
         self._held: dict[int, dict[tuple[int, Square], Tiles]] = {}
-        loop.every(LAYERS_EVERY_MS, self._look)
+        loop.every(LAYERS_CHECKED_EVERY_MS, self._check)
 
     def add(self, layer: LayerSpec) -> int:
         """Take a layer of the game, and return its number."""
@@ -117,10 +117,10 @@ class LayerRegistry:
         stored = [layer.stored() for layer in self.layers if layer.is_adopted]
         self._peers.set_stored(min(stored, default=now))
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._say_stored()
         received, peers = self._received, self._peers.peers
-        while received and received[0][0] <= self._loop.now() - HEARD_LOOK_MS:
+        while received and received[0][0] <= self._loop.now() - RECEIVED_CHECKED_AFTER_MS:
             self._hold(*received.popleft()[1:])
         for node, held in list(self._held.items()):
             if node not in peers:

@@ -444,7 +444,7 @@ class Peers:
     def _echo_returned(self, sent: int) -> None:
         """Note that what this node sent to itself at its time `sent` has come back."""
         now = self._loop.now()
-        self._loop.record("broker_round_trip", (now - sent) * 1000)
+        self._loop.observe("broker_round_trip", (now - sent) * 1000)
         self._last_echo, self.echoed_until = now, min(sent, now)
         if self._first_echo is None:
             self._first_echo = now

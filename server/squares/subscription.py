@@ -54,7 +54,7 @@ LOST_AFTER: Final = 1000
 
 #: ms until silent nodes are looked for again, if some were asked, or if this node may not have
 #: heard them.
-LOOK_AGAIN: Final = 250
+CHECK_AGAIN: Final = 250
 
 #: This node has stood still if it looks for silent nodes more than this many ms too late.
 STOOD_STILL: Final = 500
@@ -107,7 +107,7 @@ class PeerCursor:
         still, and now reads everything at once."""
         if hub.number != self._flush:
             self._flush, self._since = hub.number, sent
-        if sent - self._since >= SLOT_RESTS - LOOK_AGAIN:
+        if sent - self._since >= SLOT_RESTS - CHECK_AGAIN:
             hub.flush_waiting(square)
 
     def complete(self, number: int, sent: int) -> None:
@@ -607,7 +607,7 @@ class Subscription:
         if now - due > STOOD_STILL or not context.peers.link_up:
             # What they said may not have come, or may not have been read yet.
             self._forgive(now)
-            self._later(Subscription._check_silent_nodes, now + LOOK_AGAIN)
+            self._later(Subscription._check_silent_nodes, now + CHECK_AGAIN)
             return
         soonest = now + SILENT_AFTER
         for node, cursor in list(self.cursors.items()):
@@ -619,7 +619,7 @@ class Subscription:
             elif not context.peers.is_alive(node, self.sync.returned_at):
                 # One that is dead, or stops, keeps its players here as long as Peers says. It may
                 # live again.
-                soonest = min(soonest, now + LOOK_AGAIN)
+                soonest = min(soonest, now + CHECK_AGAIN)
             elif self.sync.confirmed and silent <= self.sync.returned_at <= now - LOST_AFTER:
                 # If it is dead, another node will have its computer players soon. If it has said
                 # anything elsewhere since it was asked, it lives, and has nobody here.
@@ -627,11 +627,11 @@ class Subscription:
                 keeps = not speaks and cursor.last_heard > now - NODE_GONE_MS
                 lost = self._remove_all(node, self._computer_players() if keeps else ())
                 context.loop.stats["repairs"] += lost
-                soonest = min(soonest, now + LOOK_AGAIN)
+                soonest = min(soonest, now + CHECK_AGAIN)
             else:
                 if self.sync.requested_at < silent:
                     self.sync.request_after_gap(node)
-                soonest = min(soonest, now + LOOK_AGAIN)
+                soonest = min(soonest, now + CHECK_AGAIN)
         if self.cursors:
             self._later(Subscription._check_silent_nodes, soonest)
 

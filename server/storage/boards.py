@@ -24,7 +24,7 @@ NO_NAME: Final = "?"
 TOP_KEPT_MS: Final = 2000
 
 
-class Place(NamedTuple):
+class BoardEntry(NamedTuple):
     """Somebody on a board."""
 
     name: str
@@ -46,7 +46,7 @@ class Boards:
         self._store_client = store_client
         self._loop = loop
         #: Board and number of places -> the node time, in ms, until when the top is fresh; the top.
-        self._tops: dict[tuple[str, int], tuple[int, list[Place]]] = {}
+        self._tops: dict[tuple[str, int], tuple[int, list[BoardEntry]]] = {}
         # All who look at it wait for the first of them.
         self._reading = BoundedSemaphore(1)
 
@@ -66,7 +66,7 @@ class Boards:
         name = board_name(self._name, board)
         return self._store_client.wait(lambda store: store.rank(name, owner)) or Rank(0, 0, 0)
 
-    def top(self, board: str, most: int) -> list[Place]:
+    def top(self, board: str, most: int) -> list[BoardEntry]:
         """Return up to `most` places with the most points, some seconds old at most. It waits for
         the store. Raises StoreUnavailable."""
         with self._reading:
@@ -78,12 +78,12 @@ class Boards:
                 self._tops[board, most] = self._loop.now() + TOP_KEPT_MS, top
         return list(top)
 
-    def _read(self, store: Store, board: str, most: int) -> list[Place]:
+    def _read(self, store: Store, board: str, most: int) -> list[BoardEntry]:
         top = store.top(board_name(self._name, board), most)
         found = store.group(NAMES, *(owner for owner, _points in top))
         names = {item.id: read_entry(item.body)[1] for item in found}
         # A player whose name is not known was put there by another program, or cleared.
-        return [Place(names.get(owner, NO_NAME), points, owner) for owner, points in top]
+        return [BoardEntry(names.get(owner, NO_NAME), points, owner) for owner, points in top]
 
     def note(self, owner: str, player: int, name: str) -> None:
         """Give a player its current name on all boards, if it is on any."""

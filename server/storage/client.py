@@ -157,7 +157,7 @@ class StoreClient:
             raise
         finally:
             self.waiting -= 1
-            self._loop.record("store_call", int((self._loop.seconds() - asked) * 1e6))
+            self._loop.observe("store_call", int((self._loop.seconds() - asked) * 1e6))
         self._recovered(store)
         return answer
 

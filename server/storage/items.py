@@ -43,15 +43,15 @@ THINGS_A_MESSAGE: Final = 6
 #: Players leave no more in a square where this many things lie.
 CROWDED: Final = 500
 
-#: An item whose id begins with OF is a place. Each thing of a kind with limits has one of the
-#: places that there are for its square, or for its owner.
+#: An item whose id begins with OF is a unit of quota. Each thing of a kind with limits has one of
+#: the units that there are for its square, or for its owner.
 OF: Final = "of "
 
-#: A place is free this long after it was taken if nothing was left for it: the node may have died
-#: in between.
+#: A unit of quota is free this long after it was taken if nothing was left for it: the node may
+#: have died in between.
 LEFT_WITHIN_MS: Final = 5 * 60_000
 
-#: A place is looked at this long after its thing is over.
+#: A unit of quota is checked this long after its thing is over.
 PLACE_LOOK_MS: Final = 30_000
 
 #: The name under which an item in the store has, beside its fields, the number of the version of
@@ -376,9 +376,9 @@ class Items:
                 raise Refused(
                     "key", "send a key first, so that the server can tell what is yours", None
                 )
-            if not self._take_place(store, thing, owner, kind.per_owner):
+            if not self._take_quota(store, thing, owner, kind.per_owner):
                 raise Refused("most", f"you already have {kind.per_owner} of these", None)
-        if kind.per_square is not None and not self._take_place(
+        if kind.per_square is not None and not self._take_quota(
             store, thing, square, kind.per_square
         ):
             for place in thing.places:
@@ -386,8 +386,9 @@ class Items:
             raise Refused("room", NO_ROOM, None)
         store.put(self.queue, [self.item(thing)[1]])
 
-    def _take_place(self, store: Store, thing: Thing, of: str, most: int) -> bool:
-        """Take a place of an owner or a square for a thing; return whether one was free."""
+    def _take_quota(self, store: Store, thing: Thing, of: str, most: int) -> bool:
+        """Take a unit of the quota of an owner or a square for a thing; return whether there was
+        one."""
         kind, square = type(thing), name_of(self.square(thing))
         lasts = LEFT_WITHIN_MS if kind.lasts is None else round(kind.lasts * 1000) + PLACE_LOOK_MS
         for number in range(most):
@@ -400,7 +401,7 @@ class Items:
         return False
 
     def free(self, store: Store, one: Thing | Record, body: bytes) -> None:
-        """Free the places of a thing that is not there any more, and had this body."""
+        """Free the quota of a thing that is not there any more, and had this body."""
         for place in msgpack.unpackb(body)[5:] if isinstance(one, Thing) else ():
             store.take(self.queue, place)
 

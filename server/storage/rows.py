@@ -63,7 +63,7 @@ class Valid(NamedTuple):
 class Kept(NamedTuple):
     """A tile as a row has it: see TILE."""
 
-    place: int
+    tile_index: int
     value: int
     at: int
     before: int
@@ -93,29 +93,29 @@ class _Row:
         self.values, self.owners = Counter[int](), Counter[bytes]()
         self.zeroed = False
 
-    def find(self, place: int) -> tuple[int, Kept | None]:
+    def find(self, index: int) -> tuple[int, Kept | None]:
         """Return where in the body a tile is, or belongs, and the tile, if it is there."""
         body, low, high = self.body, 0, len(self.body) // TILE.size
         while low < high:
             middle = (low + high) // 2
             at = middle * TILE.size
-            if body[at] + body[at + 1] * 256 < place:
+            if body[at] + body[at + 1] * 256 < index:
                 low = middle + 1
             else:
                 high = middle
         at = low * TILE.size
         there = Kept._make(TILE.unpack_from(body, at)) if at < len(body) else None
-        return at, there if there is not None and there.place == place else None
+        return at, there if there is not None and there.tile_index == index else None
 
     def merge(
         self, rule: int, writes: Mapping[int, Write], valid: Valid
     ) -> dict[int, tuple[int, int]]:
         """Write on tiles; return the values and stamps of those on which no other write counts."""
         newest = {}
-        for place, write in writes.items():
-            where, there = self.find(place)
+        for index, write in writes.items():
+            where, there = self.find(index)
             is_valid = there is not None and valid.first <= there.at < valid.last
-            now = there if there and is_valid else Kept(place, 0, 0, 0, NOBODY)
+            now = there if there and is_valid else Kept(index, 0, 0, 0, NOBODY)
             tile = _written(rule, now, write)
             if tile is None:
                 continue
@@ -124,7 +124,7 @@ class _Row:
             if there is not None:
                 self._count(there.value, there.who, -1)
             self._count(tile.value, tile.who, 1)
-            newest[place] = tile.value, tile.at
+            newest[index] = tile.value, tile.at
         return newest
 
     def take_back(self, who: bytes, valid: Valid) -> dict[int, tuple[int, int]]:
@@ -135,11 +135,11 @@ class _Row:
         for n, tile in enumerate(_tiles(bytes(self.body))):
             if tile.who == who and tile.is_changed and valid.first <= tile.at < valid.last:
                 at = _after(tile.at, tile.at)
-                back = tile.place, tile.before, at, tile.before, NOBODY
+                back = tile.tile_index, tile.before, at, tile.before, NOBODY
                 TILE.pack_into(self.body, n * TILE.size, *back)
                 self._count(tile.value, who, -1)
                 self._count(tile.before, NOBODY, 1)
-                restored[tile.place] = tile.before, at
+                restored[tile.tile_index] = tile.before, at
         return restored
 
     def fade(self, valid: Valid, forget: int, now: int) -> int:
@@ -222,8 +222,8 @@ class Rows:
                 put = dict(zip(swaps, store.swap(self.queue, swaps.values()), strict=True))
                 for square, part in [key for key in some if put.get(key, True)]:
                     counted.setdefault(square, {}).update(merged[square, part])
-                    for place in some.pop((square, part)):
-                        del writes[square][place]
+                    for index in some.pop((square, part)):
+                        del writes[square][index]
 
     def take_back(self, store: Store, who: bytes, squares: Sequence[Square], now: int) -> Put:
         """Give all tiles of some squares, CALL_ITEMS_MOST at most, on which a person wrote last the
@@ -303,7 +303,7 @@ def _after(at: int, known: int) -> int:
 
 def _written(rule: int, tile: Kept, write: Write) -> Kept | None:
     """Return a tile after a write; None if the write does not count there."""
-    place, old, known, before, who = tile
+    index, old, known, before, who = tile
     value, at = write.value, write.at
     if rule == RULE_SUM:
         value, at = _sum(old, value), _after(at, known)
@@ -318,7 +318,7 @@ def _written(rule: int, tile: Kept, write: Write) -> Kept | None:
     elif at == known and who == NOBODY:
         # It was adopted before its own node, which knows who wrote, put it there.
         who = write.who
-    return Kept(place, value, at, before, who)
+    return Kept(index, value, at, before, who)
 
 
 def _sum(value: int, more: int) -> int:
@@ -329,8 +329,8 @@ def _rows(writes: Writes) -> dict[tuple[Square, int], dict[int, Write]]:
     """Return writes by the square and the number of their row there."""
     rows: dict[tuple[Square, int], dict[int, Write]] = {}
     for square, some in writes.items():
-        for place, write in some.items():
-            rows.setdefault((square, place // ROW_TILES), {})[place] = write
+        for index, write in some.items():
+            rows.setdefault((square, index // ROW_TILES), {})[index] = write
     return rows
 
 
@@ -341,9 +341,9 @@ def _in_pieces(
     while rows:
         piece = {}
         for key in list(islice(rows, ROWS_A_STEP)):
-            places = rows[key]
-            some = list(islice(places, ROW_WRITES_A_STEP))
-            piece[key] = {place: places.pop(place) for place in some}
-            if not places:
+            indexes = rows[key]
+            some = list(islice(indexes, ROW_WRITES_A_STEP))
+            piece[key] = {index: indexes.pop(index) for index in some}
+            if not indexes:
                 del rows[key]
         yield piece

@@ -178,10 +178,10 @@ class Upkeep:
         """Free the places among what is due if no thing has them any more; return the rest."""
         places = [each for each in claimed if each.id.startswith(OF)]
         if places:
-            self._items.ask(lambda store: self._look(store, places), _nothing)
+            self._items.ask(lambda store: self._check(store, places), _nothing)
         return [each for each in claimed if each not in places]
 
-    def _look(self, store: Store, places: list[Claimed]) -> None:
+    def _check(self, store: Store, places: list[Claimed]) -> None:
         for id, square, _tries in places:
             kept = [
                 Item(

@@ -21,7 +21,7 @@ from flatlands.server.game.play import Play
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.net.handshake import UNNAMED_KEY
 from flatlands.server.net.hosts import is_local
-from flatlands.server.net.pace import TURN_KEY, Turn
+from flatlands.server.net.http_budget import TURN_KEY, Turn
 from flatlands.server.players.moderation import (
     ACTION_MOST_S,
     BAR,

@@ -40,7 +40,7 @@ class Burden:
         self._cpu = 0.0
         self._measured = time.process_time(), time.monotonic()
 
-    def look(self) -> None:
+    def measure(self) -> None:
         """Measure how busy it is. This should be called once a second."""
         (used, then), now = self._measured, time.monotonic()
         if now - then > 0.5:

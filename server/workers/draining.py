@@ -105,8 +105,8 @@ class Draining:
         self._drain()
         return ""
 
-    def look(self) -> None:
-        """Follow a worker of this server that was told to drain. This should be called once a
+    def poll(self) -> None:
+        """Drain if another worker of this server was told to. This should be called once a
         second."""
         if self._is_drained():
             self._drain()

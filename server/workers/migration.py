@@ -20,7 +20,7 @@ from flatlands.server.clients.greeting import greet
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.sessions import Sessions
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
-from flatlands.server.cluster.districts import WorkerLoad, read_plan, slot_name
+from flatlands.server.cluster.districts import WorkerLoad, read_plan, shard_name
 from flatlands.server.cluster.placement import Placement
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import Handover
@@ -58,13 +58,13 @@ HEARD_WITHIN_MS = 60
 
 
 class Migration(Placement[int]):
-    """This worker's part in the migration of players. `slot` is this worker's, from 0. It
+    """This worker's part in the migration of players. `shard` is this worker's, from 0. It
     implements `Passing` for admission. `burden` says how busy this worker is. `connect` makes a
     connection of a socket that has come."""
 
     def __init__(
         self,
-        slot: int,
+        shard: int,
         passage: Passage | Any,
         node: Node,
         burden: Burden,
@@ -72,8 +72,8 @@ class Migration(Placement[int]):
         sessions: Sessions,
         connect: Callable[..., Connection] = Connection,
     ) -> None:
-        super().__init__(slot, PASSED_WITHIN_MS, node.residents, node.loop)
-        self._name = slot_name(slot)
+        super().__init__(shard, PASSED_WITHIN_MS, node.residents, node.loop)
+        self._name = shard_name(shard)
         self._passage = passage
         self._node = node
         self._burden = burden
@@ -139,8 +139,8 @@ class Migration(Placement[int]):
         resident = session.resident
         if resident is None:
             return
-        slot = self.elsewhere(resident.square, resident.id)
-        if slot is None:
+        shard = self.elsewhere(resident.square, resident.id)
+        if shard is None:
             return
         heard = self._node.replicas.squares[resident.square].echoed(number)
         traveller = session.traveller()
@@ -150,20 +150,20 @@ class Migration(Placement[int]):
             begins = next_incarnation(seq)
             session.renew_token(begins)
             traveller = traveller._replace(player=traveller.player._replace(seq=begins))
-            if self._send(session, slot, traveller):
+            if self._send(session, shard, traveller):
                 # From here on the player is the other worker's, whatever becomes of that.
                 session.leave()
                 self._node.takeovers.hand_over(resident)
                 return
         self.try_again(resident)
 
-    def _send(self, session: Session, slot: int, what: Greeting | Traveller) -> bool:
+    def _send(self, session: Session, shard: int, what: Greeting | Traveller) -> bool:
         """Send a client to another worker, and forget it; return False if that is impossible."""
         connection = session.connection
         if not connection.at_rest:
             return False
         message = pack((connection.address, self._loop.now(), what))
-        if not self._passage.send(slot_name(slot), message, connection.socket):
+        if not self._passage.send(shard_name(shard), message, connection.socket):
             return False
         # It is the other worker's now, even if this one fails to release it.
         self._loop.guarded(connection.release)

@@ -23,7 +23,7 @@ import gevent
 from gevent import socket, subprocess
 from gevent.event import Event
 
-from flatlands.server.cluster.districts import Districts, WorkerLoad, pack_plan, slot_name, slots
+from flatlands.server.cluster.districts import Districts, WorkerLoad, pack_plan, shard_name, shards
 from flatlands.server.net.socket_passing import Passage
 from flatlands.server.runtime.loop import clock_offset
 from flatlands.server.runtime.port import listen
@@ -448,7 +448,7 @@ class Supervisor:
         before = districts.plan
         districts.follow(loads, time.monotonic())
         if districts.plan != before:
-            workers = ", ".join(str(slot + 1) for slot in sorted(map(int, slots(districts.plan))))
+            workers = ", ".join(str(slot + 1) for slot in sorted(map(int, shards(districts.plan))))
             log.info(
                 "the busiest worker is at %d %%: now workers %s share the players",
                 100 * max(load.busy for load in loads.values()),
@@ -464,7 +464,7 @@ class Supervisor:
         message = pack_plan(self._districts.plan, self._takes, len(self._workers), full)
         for slot in self._workers:
             # A worker that cannot take it now is told again in a second.
-            self._passage.send(slot_name(slot), message)
+            self._passage.send(shard_name(slot), message)
 
     def _look_after(self, slot: int, child: Child) -> None:
         """Let a child open its door, and start it again whenever it dies, until it is replaced."""

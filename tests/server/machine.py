@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from flatlands.server.cluster.districts import Plan, pack_plan, slot_name
+from flatlands.server.cluster.districts import Plan, pack_plan, shard_name
 from flatlands.server.net.frames import parse_close
 from flatlands.server.workers.burden import Burden
 from flatlands.server.workers.migration import HEARD_WITHIN_MS, Migration
@@ -103,7 +103,7 @@ class Machine(Harness):
 
     def taking(self) -> list[int]:
         """Return the slots that take players."""
-        return [slot for slot in range(20) if slot_name(slot) in self.passages]
+        return [slot for slot in range(20) if shard_name(slot) in self.passages]
 
     def look_after(self) -> None:
         """Let all workers look after their players, as they do every ten seconds."""

@@ -10,7 +10,7 @@ import pytest
 
 from flatlands import __version__
 from flatlands.server.clients import sessions
-from flatlands.server.net.pace import TURN_KEY, Pace, Turn
+from flatlands.server.net.http_budget import TURN_KEY, TimeBudget, Turn
 from flatlands.server.players.moderation import MARK_CHARS
 from flatlands.server.storage.boards import owner_of
 from flatlands.server.web.admin import operator_pages
@@ -341,7 +341,7 @@ def test_a_log_for_programs_has_one_object_per_line():
 
 
 def test_while_a_drain_waits_for_the_store_other_requests_have_their_turn():
-    turn, ended = Turn(Pace(0.1, Counter())), []
+    turn, ended = Turn(TimeBudget(0.1, Counter())), []
 
     def drain():
         ended.append(not turn._since)

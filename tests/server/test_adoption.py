@@ -4,7 +4,7 @@ import pytest
 
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.game import Game
-from flatlands.server.squares.layers import HEARD_LOOK_MS
+from flatlands.server.squares.layers import RECEIVED_CHECKED_AFTER_MS
 from flatlands.server.storage.rows import TILE
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
@@ -57,7 +57,7 @@ def test_a_write_that_a_living_node_could_not_keep_is_kept_when_it_dies(monkeypa
     harness.run(lived)
     assert seen(b, (3, 4)) == 7 and in_store(harness, QUEUE) == {}
     held = b.host.node.square_context.ground._held
-    assert [len(some) for some in held.values()] == [1] * (lived > HEARD_LOOK_MS)
+    assert [len(some) for some in held.values()] == [1] * (lived > RECEIVED_CHECKED_AFTER_MS)
     harness.kill(a.host)
     go_away(b)
     harness.run(10_000)

@@ -14,20 +14,20 @@ from flatlands.server.cluster.districts import (
     Line,
     WorkerLoad,
     line,
-    owner,
     pack_plan,
     read_plan,
-    slots,
+    shard_of,
+    shards,
 )
 from flatlands.server.workers.worker import pack_load, read_load
 
 
 def test_lines_along_columns_rows_and_ids_decide_which_worker_has_a_player():
     plan = (COLUMNS, 3, (ROWS, -1, 0, 1), (PLAYERS, 0, 2, 3))
-    assert owner(plan, (2, -2), 7) == 0
-    assert owner(plan, (2, -1), 7) == 1
-    assert owner(plan, (3, 9), 6) == 2
-    assert owner(plan, (3, 9), 7) == 3
+    assert shard_of(plan, (2, -2), 7) == 0
+    assert shard_of(plan, (2, -1), 7) == 1
+    assert shard_of(plan, (3, 9), 6) == 2
+    assert shard_of(plan, (3, 9), 7) == 3
     # Workers get the plan in this form.
     assert read_plan(pack_plan(plan, [0, 2], 4, [2])) == (plan, {0, 2}, 4, {2})
     # An older supervisor, which an update does not replace, sends this one.
@@ -78,9 +78,9 @@ def test_a_change_is_judged_only_when_the_players_have_moved():
     busy = {0: WorkerLoad(3.0, Line(ROWS, 7)), 1: WorkerLoad(0.2), 2: WorkerLoad(0.1)}
     districts.follow(busy, 0.0)
     districts.follow(busy, WORKERS_SETTLED_S - 1)
-    assert slots(districts.plan) == [0, 2]
+    assert shards(districts.plan) == [0, 2]
     districts.follow(busy, WORKERS_SETTLED_S)
-    assert sorted(slots(districts.plan)) == [0, 1, 2]
+    assert sorted(shards(districts.plan)) == [0, 1, 2]
 
 
 def test_a_crowd_in_one_square_is_spread_evenly_over_all_workers():
@@ -89,7 +89,7 @@ def test_a_crowd_in_one_square_is_spread_evenly_over_all_workers():
     for step in range(10):
         number = {slot: 0 for slot in range(4)}
         for id in crowd:
-            number[owner(districts.plan, (0, 0), id)] += 1
+            number[shard_of(districts.plan, (0, 0), id)] += 1
         loads = {slot: WorkerLoad(some / 400) for slot, some in number.items()}
         districts.follow(loads, step * WORKERS_SETTLED_S)
     assert all(some == 500 for some in number.values())
@@ -145,9 +145,9 @@ def test_each_player_always_has_one_worker_and_each_worker_one_district(all_load
     districts = Districts(0)
     for step, loads in enumerate(all_loads):
         districts.follow(loads, step * WORKERS_SETTLED_S)
-        some = slots(districts.plan)
+        some = shards(districts.plan)
         assert len(set(some)) == len(some)
-        assert owner(districts.plan, square, id) in some
+        assert shard_of(districts.plan, square, id) in some
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,13 @@ import pytest
 
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import BatchBody
-from flatlands.server.squares.hub import FLUSHES_A_SAMPLE, PUT_OFF_FLUSH_MS, TIMELY_MS, Hub, pace
+from flatlands.server.squares.hub import (
+    FLUSHES_A_SAMPLE,
+    PUT_OFF_FLUSH_MS,
+    TIMELY_MS,
+    Hub,
+    flush_interval,
+)
 from flatlands.testkit.clock import Clock, ManualLoop
 from flatlands.testkit.connection import frame_payloads
 from flatlands.world.grid import Rect
@@ -103,7 +109,7 @@ def test_a_screen_that_leaves_while_it_is_written_to_harms_nobody(hub, loop):
     [(1, 25), (400, 25), (1200, 50), (2000, 75), (3500, 87.5), (5000, 100), (9000, 100)],
 )
 def test_the_more_screens_there_are_the_fewer_flushes(screens, ms):
-    assert pace(screens) == ms
+    assert flush_interval(screens) == ms
 
 
 @pytest.mark.parametrize(("least", "interval"), [(0, 25), (250, 250)])

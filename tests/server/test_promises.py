@@ -334,7 +334,7 @@ def test_a_node_that_lives_and_is_silent_in_a_square_is_asked_and_loses_its_play
     assert seen(watcher) == {70_000}
     harness.run(asked + LOST_AFTER - harness.clock.time - 1)
     assert seen(watcher) == {70_000}
-    live(harness, 2 * subscription.LOOK_AGAIN, subscription.LOOK_AGAIN)
+    live(harness, 2 * subscription.CHECK_AGAIN, subscription.CHECK_AGAIN)
     assert seen(watcher) == set() and harness.loop.stats["repairs"] == 1
     assert not harness.node.replicas.squares[SQUARE].cursors
     said.clear()

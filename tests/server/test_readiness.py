@@ -23,7 +23,7 @@ from flatlands.server.squares.peers import (
     NodeLoad,
     Peer,
 )
-from flatlands.server.squares.subscription import LOOK_AGAIN, SILENT_AFTER
+from flatlands.server.squares.subscription import CHECK_AGAIN, SILENT_AFTER
 from tests.server.harness import Harness
 
 
@@ -231,7 +231,7 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
     one.run(100)
     heard = host.node.replicas.squares[0, 0]
     assert len(heard.cursors) == NODES_LIMIT
-    one.run(SILENT_AFTER + LOOK_AGAIN)
+    one.run(SILENT_AFTER + CHECK_AGAIN)
     assert not heard.cursors and not host.node.square_context.squares_by_node
     assert len(host.node.peers.peers) == NODES_LIMIT
     one.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)

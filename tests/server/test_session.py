@@ -735,7 +735,7 @@ def test_a_player_that_is_sent_away_for_an_error_is_gone_at_once(harness, pair, 
 def test_a_flush_is_one_write_per_client_whatever_arrived(harness):
     crowd = [harness.place(f"P{n}", (n % 2, 0)) for n in range(30)]
     harness.run(500)
-    harness.node.hub.pace = lambda _screens: 90
+    harness.node.hub.flush_interval = lambda _screens: 90
     crowd[0].walk(0, 1)
     before = [client.connection.writes for client in crowd]
     flush = harness.node.hub.number

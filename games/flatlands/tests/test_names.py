@@ -193,7 +193,7 @@ def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     assert len(found) == 151 and len(looks) <= 1 + NAME_ASKS.burst + 3
     # A node that many nodes ask limits how often it looks, too.
     told = []
-    other.names._look = lambda question: told.append(question) or []
+    other.names._search = lambda question: told.append(question) or []
     for nonce in range(200):
         other.names.asked(Seek(two.node.id, nonce, "ro", 0, 0))
     assert len(told) <= NAME_LOOKS.burst

@@ -24,7 +24,7 @@ from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_pers
 from flatlands.games.flatlands.walkers.talk import SAYINGS, Facts, answer
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import INCARNATION, Resident
-from flatlands.server.players.spots import Place
+from flatlands.server.players.spots import Position
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.world.events import EnterEvent, Event, SayEvent
 from flatlands.world.grid import Rect
@@ -321,14 +321,14 @@ class Company:
         people = [one.id for one in near if is_person(one) and one.id != guest]
         return _Around([one for one in clockwork if one is not None], people)
 
-    def _nearest_landmark(self, here: Place) -> Place | None:
+    def _nearest_landmark(self, here: Position) -> Position | None:
         """Return the place, in units, of the nearest landmark in the parts of the world around the
         plaza, or None if they have none."""
         tiles = [self._landmarks.of(i, j) for i in (-1, 0) for j in (-1, 0)]
         places = [(x * UNIT, y * UNIT) for x, y in filter(None, tiles)]
         return min(places, key=lambda place: math.dist(place, here), default=None)
 
-    def _nearest_gem(self, x: int, y: int) -> Place | None:
+    def _nearest_gem(self, x: int, y: int) -> Position | None:
         """Return the place of the nearest gem that is seen from (x, y), in units, or None."""
         grid, gems = self._grid, []
         box = Rect(*grid.square(x - SEES, y - SEES), *grid.square(x + SEES, y + SEES))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from flatlands.games.flatlands.walkers.stage import Stage, is_person
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.spots import Place
+from flatlands.server.players.spots import Position
 from flatlands.world.terrain import GRASS, Terrain
 from flatlands.world.track import UNIT, Goal
 
@@ -59,7 +59,7 @@ def group(number: int) -> int:
     return number // DEER_PER_MEADOW % MEADOWS
 
 
-def meadow(terrain: Terrain, group: int) -> Place:
+def meadow(terrain: Terrain, group: int) -> Position:
     """Return the middle of the meadow of a group of deer; it is the same at all nodes."""
     chance = random.Random(f"meadow {terrain.seed} {group}")
     far = MEADOW_FARTHEST_TILES + group * MEADOW_FARTHER_TILES
@@ -78,7 +78,7 @@ def meadow(terrain: Terrain, group: int) -> Place:
 class Deer:
     """A deer. `home` is the middle of its meadow. Times are node time in ms."""
 
-    def __init__(self, stage: Stage, resident: Resident, home: Place) -> None:
+    def __init__(self, stage: Stage, resident: Resident, home: Position) -> None:
         self.resident = resident
         self._stage = stage
         self._home = home
@@ -107,7 +107,7 @@ class Deer:
             self._steps = resident.track.end + random.randint(*REST_MS)
         return now + LOOK_EVERY_MS
 
-    def _steps_around(self, middle: Place, here: Place) -> Iterator[Goal]:
+    def _steps_around(self, middle: Position, here: Position) -> Iterator[Goal]:
         """Yield places to graze at, around `middle` and then around `here`: if the way to its
         meadow is barred, the deer goes some other way first."""
         reach = MEADOW_TILES * UNIT

@@ -27,7 +27,7 @@ from flatlands.games.flatlands.walkers.talk import (
 )
 from flatlands.server.players.movement import face
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.spots import Place
+from flatlands.server.players.spots import Position
 from flatlands.world.events import Player
 from flatlands.world.track import UNIT, Goal
 
@@ -149,7 +149,7 @@ class Errands:
             self.leading -= 1
 
     def _go_ahead(
-        self, person: Resident, guest: int, places: list[Place]
+        self, person: Resident, guest: int, places: list[Position]
     ) -> Generator[int, None, bool]:
         """Lead a guest over some places; return whether both have come to the last one."""
         at, has_come_back = 0, False
@@ -181,7 +181,7 @@ class Errands:
             yield self._loop.now() + STANDS_FOR
         return True
 
-    def _walk(self, person: Resident, place: Place) -> Generator[int, None, None]:
+    def _walk(self, person: Resident, place: Position) -> Generator[int, None, None]:
         self._stage.stroll(person, [Goal(*place)])
         yield person.track.end
 

@@ -23,7 +23,7 @@ from flatlands.games.flatlands.walkers.stage import Stage
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.players.resident import INCARNATION, Resident, next_incarnation
-from flatlands.server.players.spots import Place
+from flatlands.server.players.spots import Position
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.lease import Lease
 from flatlands.stores.base import Item, Store
@@ -96,7 +96,7 @@ class Herd:
         #: The computer players that are here, by their ids; some may be on another node already.
         self._beasts: dict[int, Beast] = {}
         #: The middles of the meadows of groups of deer.
-        self._meadows: dict[int, Place] = {}
+        self._meadows: dict[int, Position] = {}
         #: The first ids of people and deer.
         self._first = 1, DEER_FROM
         self._stopped = False
@@ -177,7 +177,7 @@ class Herd:
         for _square, events in news:
             self._company.heard(events)
 
-    def _host(self, id: int, seq: int, place: Place) -> None:
+    def _host(self, id: int, seq: int, place: Position) -> None:
         """Let a computer player go on at a place, with a seq that is higher than all its others."""
         is_deer = id >= DEER_FROM
         name = deer.NAME if is_deer else people.name(id - 1)
@@ -191,7 +191,7 @@ class Herd:
         self._takeovers.watch(id)
         self._acts.put(id, beast.act(self._loop.now()))
 
-    def _home(self, id: int) -> Place:
+    def _home(self, id: int) -> Position:
         """Return where a computer player that was never anywhere begins; for a deer, the middle of
         its meadow."""
         if id < DEER_FROM:

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from flatlands.games.flatlands.ground.landmarks import Landmarks
-from flatlands.server.players.spots import Place, is_straight
+from flatlands.server.players.spots import Position, is_straight
 from flatlands.world.terrain import BRIDGE, CELL, Terrain
 from flatlands.world.track import UNIT
 
@@ -49,7 +49,7 @@ class Sight(NamedTuple):
 
     kind: int
     length: float
-    places: list[Place]
+    places: list[Position]
 
 
 class Sights:
@@ -133,7 +133,7 @@ class Sights:
             if is_straight(self._terrain, here, end):
                 self._found.append(Sight(LANDMARK, length + away, [*_places(tiles), end]))
 
-    def _thinned(self, places: list[Place]) -> list[Place]:
+    def _thinned(self, places: list[Position]) -> list[Position]:
         """Return those places of a way that are needed, from BEGINS_TILES off the origin on."""
         begins = next(
             at for at, place in enumerate(places) if math.hypot(*place) > BEGINS_TILES * UNIT
@@ -150,6 +150,6 @@ class Sights:
         return way
 
 
-def _places(tiles: list[_Tile]) -> list[Place]:
+def _places(tiles: list[_Tile]) -> list[Position]:
     """Return the middles of tiles, in units."""
     return [(x * UNIT + UNIT // 2, y * UNIT + UNIT // 2) for x, y in tiles]

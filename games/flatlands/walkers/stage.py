@@ -16,7 +16,7 @@ from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.spots import Place
+from flatlands.server.players.spots import Position
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.track import Goal
@@ -46,7 +46,7 @@ class Stage:
             if resident.walks(now):
                 return
 
-    def at(self, player: Player) -> Place:
+    def at(self, player: Player) -> Position:
         """Return where a player is now."""
         return player.track.at(self.loop.now())
 
@@ -54,17 +54,17 @@ class Stage:
         """Return the distance between two players; it is infinite if the other one is not seen."""
         return math.inf if other is None else math.dist(self.at(one), self.at(other))
 
-    def near(self, place: Place, reach: int) -> list[Player]:
+    def near(self, place: Position, reach: int) -> list[Player]:
         """Return the players within `reach` of a place, the nearest first."""
         pairs = sorted(self._within(place, reach), key=itemgetter(0))
         return [player for _, player in pairs]
 
-    def count_people(self, place: Place, reach: int, most: int) -> int:
+    def count_people(self, place: Position, reach: int, most: int) -> int:
         """Return how many people are within `reach` of a place, `most` at most."""
         people = (player for _, player in self._within(place, reach) if is_person(player))
         return sum(1 for _ in islice(people, most))
 
-    def _within(self, place: Place, reach: int) -> Iterator[tuple[float, Player]]:
+    def _within(self, place: Position, reach: int) -> Iterator[tuple[float, Player]]:
         now = self.loop.now()
         for player in islice(self.replicas.around(*place, reach), LOOKS_AT):
             away = math.dist(player.track.at(now), place)
@@ -72,7 +72,7 @@ class Stage:
                 yield away, player
 
     def ways_out(
-        self, here: Place, there: Place, far: int, turns: Sequence[float]
+        self, here: Position, there: Position, far: int, turns: Sequence[float]
     ) -> Iterator[Goal]:
         """Yield where to flee to from `here` if somebody is `there`: straight away, or else at
         these angles from that."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from flatlands.games.flatlands.ground.landmarks import PART
 from flatlands.games.flatlands.notes import Entry
-from flatlands.server.players.spots import Place
+from flatlands.server.players.spots import Position
 from flatlands.world.track import UNIT
 
 #: What they say to nobody now and then.
@@ -57,14 +57,14 @@ class Facts(NamedTuple):
 
     guest: str
     own: str
-    here: Place
-    gem: Place | None
-    landmark: Place | None
+    here: Position
+    gem: Position | None
+    landmark: Position | None
     people: int
     clockwork: int
 
 
-def way(here: Place, there: Place) -> str:
+def way(here: Position, there: Position) -> str:
     """Return how many tiles a place is from another one, and in which direction, in words."""
     dx, dy = there[0] - here[0], there[1] - here[1]
     turn = round(math.atan2(dy, dx) / math.tau * 8) % 8

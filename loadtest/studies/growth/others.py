@@ -46,7 +46,7 @@ from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.spots import spread_square
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.runtime.timers import TimerQueue
-from flatlands.server.squares.hub import pace
+from flatlands.server.squares.hub import flush_interval
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, NodeLoad, Peer, Peers
 from flatlands.world.events import Player
@@ -70,7 +70,7 @@ SUBSCRIBED = 1.0
 FULL_STATE_EVERY = 200
 
 #: ms between flushes of a node with few clients.
-EVERY = round(pace(1))
+EVERY = round(flush_interval(1))
 
 #: What a node says of itself: bytes of memory.
 MEMORY = 60_000_000

@@ -281,7 +281,7 @@ def test_a_garden_that_is_visited_lasts_and_an_operator_can_remove_it(world, two
     monkeypatch.setattr(gardens, "RENEW_SECONDS", 30)
     layer = part(world, Gardens).plants.layer
     assert layer.declared.forget == PLANT_SECONDS * 1000
-    square, place = part(world, Gardens).plants._place(east(1))
+    square, place = part(world, Gardens).plants._index(east(1))
     before = layer.known(square).get(place)[1]
     world.run(20 + 2 * LOOK_SECONDS)
     assert layer.known(square).get(place)[1] > before

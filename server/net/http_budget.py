@@ -31,8 +31,9 @@ TURN_KEY = "flatlands.turn"
 REQUESTS_WAITING_MOST = 4000
 
 
-class Pace:
-    """HTTP's time budget. `share` is from 0 to 1. Waits are counted as `http_waits` in `stats`."""
+class TimeBudget:
+    """The share of time that HTTP may take, from 0 to 1. Waits are counted as `http_waits` in
+    `stats`."""
 
     def __init__(self, share: float, stats: Counter[str]) -> None:
         self._share = share
@@ -49,13 +50,13 @@ class Pace:
         """Whether as many requests wait for a turn as may."""
         return self._number >= REQUESTS_WAITING_MOST
 
-    def early(self) -> float:
-        """Return for how many seconds no turn may begin; 0 or less if one may begin now."""
+    def seconds_until_turn(self) -> float:
+        """Return the seconds until a turn may begin; 0 or less if one may begin now."""
         return self._paid_at - perf_counter() - SLICE_S / self._share
 
     def wait(self, key: Hashable = None) -> None:
         """Wait until a turn of an address may begin. Does not block if it may begin now."""
-        if not self._waiting and self.early() <= 0:
+        if not self._waiting and self.seconds_until_turn() <= 0:
             return
         self._stats["http_waits"] += 1
         waiter: Waiter[None] = Waiter()
@@ -84,13 +85,13 @@ class Pace:
         if self._timer is None:
             loop = get_hub().loop
             loop.update_now()
-            self._timer = loop.timer(max(self.early(), 0.0))
+            self._timer = loop.timer(max(self.seconds_until_turn(), 0.0))
             self._timer.start(self._go_on)
 
     def _go_on(self) -> None:
         self._timer.close()
         self._timer = None
-        while self._waiting and self.early() <= 0:
+        while self._waiting and self.seconds_until_turn() <= 0:
             key = next(iter(self._waiting))
             waiters = self._waiting.pop(key)
             waiter = waiters.popleft()
@@ -110,22 +111,22 @@ class Turn:
     `key` is the address that it works for, as the limits count it (see Limits.key).
     """
 
-    __slots__ = ("key", "_pace", "_since")
+    __slots__ = ("key", "_budget", "_since")
 
-    def __init__(self, pace: Pace, key: Hashable = None) -> None:
+    def __init__(self, budget: TimeBudget, key: Hashable = None) -> None:
         self.key = key
-        self._pace = pace
+        self._budget = budget
         self._since = 0.0
 
     def begin(self) -> None:
         """Begin a turn, and wait if that is too early."""
-        self._pace.wait(self.key)
+        self._budget.wait(self.key)
         self._since = perf_counter()
 
     def end(self) -> None:
         """End the turn: the greenlet is about to wait, or is done. To end it twice is no error."""
         if self._since:
-            self._pace.pay(perf_counter() - self._since)
+            self._budget.pay(perf_counter() - self._since)
             self._since = 0.0
 
     def sleep(self, seconds: float) -> None:
@@ -140,7 +141,7 @@ class Turn:
         self.begin()
 
 
-class PacedSocket(Socket):
+class BudgetedSocket(Socket):
     """A socket whose greenlet ends its turn whenever it waits for the socket."""
 
     __slots__ = ("turn", "limited")

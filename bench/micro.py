@@ -161,7 +161,7 @@ class Bench:
         touches, kinds = node.movement.touches, node.square_context.things
         [kind] = [number for number, shown in kinds.items() if shown.make is Gem._row]
         assert touches is not None
-        queue, items, gems = f"{THINGS_QUEUE} flatlands {node.channels.ground}", [], []
+        queue, items, gems = f"{THINGS_QUEUE} flatlands {node.channels.ground_id}", [], []
         stand, side = Counter[Square](), node.grid.side
         for _, session in self.players:
             resident = session.resident

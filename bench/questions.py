@@ -105,7 +105,7 @@ def measure() -> dict[str, float]:
         assert store is not None
         notes = Records(Note)._of(lambda: node.play.items)
         notes.all("nobody")
-        _fill(store, node.channels.ground, notes)
+        _fill(store, node.channels.ground_id, notes)
         day = almanac.now() // DAY
         for name, do in (
             ("a page of the almanac", lambda: gevent.spawn(almanac._shared, day).get()),

@@ -116,16 +116,16 @@ class Node:
         # What is played, and the things that it has in squares.
         self.play = Play(self, game)
         self.game = played = self.play.game
-        name, ground = kept_as(type(played)), self.channels.ground
-        self.split_brain = SplitBrainDetector(id, name, ground, self.store_client, loop, peers)
-        layers = self.square_context.ground
+        name, ground_id = kept_as(type(played)), self.channels.ground_id
+        self.split_brain = SplitBrainDetector(id, name, ground_id, self.store_client, loop, peers)
+        registry = self.square_context.layer_registry
         self.reader = Reader(
             self.store_client,
             self.replicas,
             loop,
             self.play.upkeep.fetch,
-            cast("list[CellLayer]", layers.layers),
-            layers.tiles,
+            cast("list[CellLayer]", registry.layers),
+            registry.tiles,
         )
 
         # The map of everybody.

@@ -123,7 +123,7 @@ class Search(Part):
         if self.now() < self._read_at + READING_MS:
             return
         self._read_at = self.now()
-        queue = f"{QUEUE} {self.node.channels.ground}"
+        queue = f"{QUEUE} {self.node.channels.ground_id}"
         try:
             [rows] = select(self, TABLES, _CAIRNS)
             parts = self.node.store_client.wait(

@@ -30,7 +30,7 @@ AROUND = 3
 def _things(source: Source, kind: str) -> Iterator[tuple[Item, int, Row, bool, dict[str, Any]]]:
     """Yield each item of a kind of thing, with its version, its place, whether it waits, and its
     values."""
-    for item in items(source, f"{THINGS_QUEUE} {GAME} {source.ground}"):
+    for item in items(source, f"{THINGS_QUEUE} {GAME} {source.ground_id}"):
         if item.id.startswith(f"{kind}:"):
             version, column, row, waits, values, *_ = msgpack.unpackb(item.body)
             where = place(source, *(at * UNIT + UNIT // 2 for at in (column, row)))
@@ -53,7 +53,7 @@ def _cairns(source: Source) -> Iterator[Row]:
 
 def _records(source: Source, kind: type[Record]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the id and the values of each record of a kind."""
-    for item in items(source, f"{RECORDS_QUEUE} {GAME} {kind.__name__} {source.ground}"):
+    for item in items(source, f"{RECORDS_QUEUE} {GAME} {kind.__name__} {source.ground_id}"):
         yield item.id, msgpack.unpackb(item.body)
 
 
@@ -68,7 +68,7 @@ def newest(kinds: Collection[str], age: int) -> Table:
     marks = tuple(f"{kind} " for kind in kinds)
 
     def rows(source: Source) -> Iterator[Row]:
-        for item in items(source, f"{RECORDS_QUEUE} {GAME} {Note.__name__} {source.ground}"):
+        for item in items(source, f"{RECORDS_QUEUE} {GAME} {Note.__name__} {source.ground_id}"):
             owner, _, name = item.id.partition("/")
             if name.startswith(marks) and item.delay >= LASTS * 1000 - age:
                 values = msgpack.unpackb(item.body)
@@ -78,9 +78,9 @@ def newest(kinds: Collection[str], age: int) -> Table:
 
 
 def _landmarks(source: Source) -> Iterator[Row]:
-    marks = Landmarks(Terrain(int(source.ground.rpartition("-")[0])))
+    marks = Landmarks(Terrain(int(source.ground_id.rpartition("-")[0])))
     counts = {
-        item.id: len(item.body) // MARK for item in items(source, f"{FINDERS} {source.ground}")
+        item.id: len(item.body) // MARK for item in items(source, f"{FINDERS} {source.ground_id}")
     }
     first = {id: values["name"] for id, values in _records(source, Carved)}
     near = [(i, j) for i in range(-AROUND, AROUND) for j in range(-AROUND, AROUND)]

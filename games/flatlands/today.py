@@ -39,7 +39,7 @@ class Today:
     """The newest NAMES_MOST people."""
 
     def __init__(self, node: GameNode) -> None:
-        self._queue = f"{TODAY_QUEUE} {node.channels.ground}"
+        self._queue = f"{TODAY_QUEUE} {node.channels.ground_id}"
         self._store_client, self._loop = node.store_client, node.loop
         self._orders = node.moderation
         self._known: _Names = {}

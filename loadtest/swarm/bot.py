@@ -325,8 +325,8 @@ class Bot(Connection, Playing):
         self.hang_up(heard=heard)
 
     def look(self) -> None:
-        """Note what lies, and what is written, on the ground that it observes, for ground.py; only
-        the last two looks are kept."""
+        """Note what lies, and what is written, on the ground that it observes, for
+        square_contents.py; only the last two looks are kept."""
         if self.observer is not None:
             self._looked = [*self._looked[-1:], self.observer.ground()]
 

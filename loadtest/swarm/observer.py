@@ -153,7 +153,8 @@ class Observer(Model):
         self._screen_seqs.extend(player.seq for player in self.players.values())
 
     def ground(self) -> Look:
-        """Return what lies, and what is written, in the squares that it holds, for ground.py."""
+        """Return what lies, and what is written, in the squares that it holds, for
+        square_contents.py."""
         kinds = {(what, number): len(names) for what, number, _, names, *_ in self.welcome[14]}
         layers = [number for what, number in kinds if what == "cells"]
         c0, r0, c1, r1 = self.held or (0, 0, -1, -1)

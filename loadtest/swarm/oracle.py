@@ -111,7 +111,7 @@ class Verdict:
     stalled: int = 0
     unanswered: int = 0
     #: Squares that several screens showed at the end, and tiles and things that two of them show
-    #: differently (ground.py).
+    #: differently (square_contents.py).
     squares: int = 0
     differ: int = 0
     #: What is wrong at the end, in words.

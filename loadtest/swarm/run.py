@@ -22,7 +22,6 @@ from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.swarm import intent_times
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.generator import HOUSEKEEPING, launch
-from flatlands.loadtest.swarm.ground import compare
 from flatlands.loadtest.swarm.leader import SILENT_SECONDS, RemoteGenerator, book, settle
 from flatlands.loadtest.swarm.measurement import ITSELF, Measurement, ProgressTotals
 from flatlands.loadtest.swarm.oracle import judge
@@ -31,6 +30,7 @@ from flatlands.loadtest.swarm.reports import Report
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show, figures
 from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.loadtest.swarm.screens import look, returns
+from flatlands.loadtest.swarm.square_contents import compare
 from flatlands.loadtest.swarm.target import Target, Watch
 from flatlands.loadtest.swarm.truth import GRAIN, Truth
 

@@ -74,21 +74,21 @@ class View:
 class Views:
     """The views of this node's clients. `nodes` returns the ids of all nodes that are alive, and
     `walked` some names of people who walked here within two days, and the number of these people.
-    `ground` is the world's seed and side."""
+    `seed_and_side` are those of the world."""
 
     def __init__(
         self,
         counts: Counts,
         bus: Bus,
         nodes: Callable[[], Iterable[int]],
-        ground: tuple[int, int],
+        seed_and_side: tuple[int, int],
         walked: Callable[[], tuple[Sequence[str], int]],
     ) -> None:
         self._counts = counts
         self._bus = bus
         self._loop = loop = bus.loop
         self._nodes = nodes
-        self._ground = ground
+        self._seed_and_side = seed_and_side
         self._walked = walked
         self._views: dict[Asked, View] = {}
         self._by_viewer: dict[Viewer, View] = {}
@@ -228,7 +228,7 @@ class Views:
                 None if shown is None else len(shown),
                 nodes,
                 scheme,
-                self._ground,
+                self._seed_and_side,
                 self._walked(),
             )
         )

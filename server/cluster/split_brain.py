@@ -34,13 +34,19 @@ COUNTS_FOR_MS = 15_000
 
 class SplitBrainDetector:
     """Detects servers that share this node's store, but not its broker. `game` is the name by which
-    the store knows the game, and `ground` as in the names of channels.
+    the store knows the game, and `ground_id` as in the names of channels.
     """
 
     def __init__(
-        self, node: int, game: str, ground: str, store_client: StoreClient, loop: Loop, peers: Peers
+        self,
+        node: int,
+        game: str,
+        ground_id: str,
+        store_client: StoreClient,
+        loop: Loop,
+        peers: Peers,
     ) -> None:
-        self._queue = f"{ALIVE_QUEUE} {game} {ground}"
+        self._queue = f"{ALIVE_QUEUE} {game} {ground_id}"
         self._id = node
         self._store_client = store_client
         self._loop = loop

@@ -107,10 +107,10 @@ class CellLayer:
         self._replaces = self.rule in (RULE_LAST, RULE_SUM)
         self._node, self.loop, self.side = node, node.loop, node.grid.side
         self._replicas, self.store_client = node.replicas, node.store_client
-        queue = f"{TILES_QUEUE} {name} {node.channels.ground}"
+        queue = f"{TILES_QUEUE} {name} {node.channels.ground_id}"
         owners = self.declared.per_owner is not None
         self.rows = Rows(queue, self.rule, declared.forget, owners=owners)
-        self.number = node.square_context.ground.add(self)
+        self.number = node.square_context.layer_registry.add(self)
         #: What this node has written since its writes were last put into the store.
         self._unsaved: dict[Square, dict[int, Write]] = {}
         #: The squares that this node receives because it has written there -> what it wrote.

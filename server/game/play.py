@@ -74,7 +74,7 @@ class Play:
         self.boards = Boards(name, node.store_client, node.loop)
         #: The lease of the node that does what is done once in the world.
         self._leader_lease = Lease(
-            f"once {name} {node.channels.ground}",
+            f"once {name} {node.channels.ground_id}",
             node.store_client,
             node.loop,
             StatelessHolder(lambda: bool(node.peers.linked)),
@@ -106,7 +106,7 @@ class Play:
         #: What it has in the store, and what is done with that when it is due.
         self.items = Items(
             schema.Fields(name, lasting(self._parts)),
-            node.channels.ground,
+            node.channels.ground_id,
             node.grid,
             node.store_client,
             node.replicas,
@@ -285,7 +285,7 @@ class Play:
     def finish(self) -> bool:
         """Put what was written on the ground into the store, since the server is about to close it;
         return whether that is done. Call it until it is."""
-        self._node.square_context.ground.finish()
+        self._node.square_context.layer_registry.finish()
         return all([layer.finish() for layer in self.layers])
 
     @property

@@ -38,7 +38,7 @@ def nodes_channel(world: str) -> str:
 class Channels:
     """The channels of one world.
 
-    `nodes` is the channel for all nodes of the world. `ground` is the seed and the side, as the
+    `nodes` is the channel for all nodes of the world. `ground_id` is the seed and the side, as the
     store has them, and `rules` is all on which nodes must agree: the ground and the game, which
     `plays` names in a few letters.
     """
@@ -46,8 +46,8 @@ class Channels:
     def __init__(self, world: str, seed: int, side: int, plays: str = "") -> None:
         self._prefix = f"{world}/{PEER_VERSION}"
         self.nodes = nodes_channel(world)
-        self.ground = f"{seed}-{side}"
-        self.rules = f"{self.ground}-{plays}" if plays else self.ground
+        self.ground_id = f"{seed}-{side}"
+        self.rules = f"{self.ground_id}-{plays}" if plays else self.ground_id
         self._squares = squares = f"{self._prefix}/{self.rules}/"
 
         def name(square: Square) -> str:

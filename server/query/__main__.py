@@ -67,7 +67,7 @@ def _ask(given: argparse.Namespace) -> None:
         watcher = Watcher(broker, given.world)
         stack.callback(watcher.stop)
         watcher.start()
-        source = Source(watcher.ground, watcher.node.grid, store or None, watcher)
+        source = Source(watcher.ground_id, watcher.node.grid, store or None, watcher)
         asker = Asker(source, tables(given.game), given.seconds, given.rows)
         if objects:
             asker.add_table("redis", objects)

@@ -53,7 +53,7 @@ class Source(NamedTuple):
     None; what knows all players, or None for the tables of a game, which need no players; and how
     many items of a queue are read, or None for all."""
 
-    ground: str
+    ground_id: str
     grid: Grid
     store: Store | None
     watcher: Watcher | None = None
@@ -186,7 +186,7 @@ def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
             # The limit that Asker sets counts the memory of the store in this process too.
             database.execute(f"PRAGMA max_page_count = {TABLES_BYTES // page_size}")
             create(database, {name: tables[name] for name in read})
-            source = Source(node.channels.ground, node.grid, store, most=QUEUE_ITEMS)
+            source = Source(node.channels.ground_id, node.grid, store, most=QUEUE_ITEMS)
             fill(database, tables, read, source)
             return [_answer(database, each) for each in statements]
 

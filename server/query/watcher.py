@@ -59,7 +59,7 @@ class Watcher:
         #: It has no players, and was never started, so it says nothing of itself.
         self.node: Node
         #: The seed and the side, as in the names of channels; "" before a server was heard.
-        self.ground = ""
+        self.ground_id = ""
         self._started = self.loop.now()
         #: What nodes tell of the squares in which they have players.
         self._counts: Counts
@@ -81,8 +81,8 @@ class Watcher:
         """Wait until what all nodes have is known. Raises Silent if no server is heard."""
         self._broker.subscribe(nodes_channel(self._world))
         self._listener = gevent.spawn(self._listen)
-        self._wait(lambda: bool(self.ground), HEARD_WITHIN_S)
-        if not self.ground:
+        self._wait(lambda: bool(self.ground_id), HEARD_WITHIN_S)
+        if not self.ground_id:
             links = [str(link) for link in self._broker.links() if link.seconds > HEARD_WITHIN_S]
             raise Silent(
                 links[0]
@@ -119,7 +119,7 @@ class Watcher:
     def _receive(self, item: Message | Reset) -> None:
         if isinstance(item, Message):
             with suppress(Malformed):
-                if self.ground and item.channel in self._counts.channels:
+                if self.ground_id and item.channel in self._counts.channels:
                     self.node.receive(item)
                     self._follow()
                     return
@@ -128,15 +128,15 @@ class Watcher:
                     column, row, _node, _previous, _number, _sent, *content = message
                     came = self._events.setdefault((column, row), deque())
                     came.append((self.loop.now(), Content(*content).events))
-                elif isinstance(message, Heartbeat) and not self.ground:
+                elif isinstance(message, Heartbeat) and not self.ground_id:
                     self._join(message.rules)
-        if self.ground:
+        if self.ground_id:
             self.node.receive(item)
 
     def _join(self, rules: str) -> None:
         """Begin to watch the world with these rules, as in Channels."""
         seed, side, *plays = rules.split("-")
-        self.ground = f"{seed}-{side}"
+        self.ground_id = f"{seed}-{side}"
         self.node = node = Node(
             grid=Grid(int(side)),
             terrain=Terrain(int(seed)),

@@ -95,7 +95,7 @@ class SquareContext:
         #: that some may have been.
         self.missed = 0, 0
         #: What the game writes on the ground.
-        self.ground = LayerRegistry(bus.loop, hub, peers, (span // UNIT) ** 2)
+        self.layer_registry = LayerRegistry(bus.loop, hub, peers, (span // UNIT) ** 2)
         self.span = span
         self.loop = loop = bus.loop
         self.hub = hub

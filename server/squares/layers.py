@@ -152,9 +152,9 @@ class Layers:
     them.
     """
 
-    def __init__(self, square: Square, ground: LayerRegistry) -> None:
+    def __init__(self, square: Square, registry: LayerRegistry) -> None:
         self._square = square
-        self._ground = ground
+        self._registry = registry
         #: Number of a layer -> its tiles. Layers on which nobody has written are left out.
         self.tiles: dict[int, Tiles] = {}
         #: Number of a layer -> its tiles that screens are still to be told of.
@@ -165,17 +165,17 @@ class Layers:
     def hear(self, node: int, writes: Sequence[Any]) -> None:
         """Apply writes that another node tells of, which have been checked."""
         if writes:
-            timely = self._ground.timely(writes)
+            timely = self._registry.timely(writes)
             self.apply(timely)
-            self._ground.received(node, self._square, timely)
+            self._registry.received(node, self._square, timely)
 
     def apply(self, writes: Sequence[Any]) -> None:
         """Apply writes, and tell screens with the next flush what they have changed."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
             tiles = self.tiles.get(layer)
             if tiles is None:
-                ground = self._ground
-                tiles = self.tiles[layer] = Tiles(ground.tiles, ground.layers[layer].rule)
+                registry = self._registry
+                tiles = self.tiles[layer] = Tiles(registry.tiles, registry.layers[layer].rule)
             self._send_changes(layer, tiles.apply(some))
 
     def fade(self, layer: int, until: int) -> None:
@@ -185,10 +185,10 @@ class Layers:
 
     def _send_changes(self, layer: int, changed: Sequence[int]) -> None:
         if changed:
-            self._ground.layers[layer].changed(self._square, changed)
+            self._registry.layers[layer].changed(self._square, changed)
             self._frames = None
             self._changed.setdefault(layer, set()).update(changed)
-            self._ground.hub.send(self._square, layer, lambda: self._news(layer))
+            self._registry.hub.send(self._square, layer, lambda: self._news(layer))
 
     def _news(self, layer: int) -> bytes:
         """Return what has changed in a layer as a message, or all of it if that is shorter."""
@@ -212,6 +212,6 @@ class Layers:
         return [
             [layer, some[at : at + PAGE_BYTES]]
             for layer, tiles in self.tiles.items()
-            for some in (tiles.pack(self._ground.layers[layer].since()),)
+            for some in (tiles.pack(self._registry.layers[layer].since()),)
             for at in range(0, len(some), PAGE_BYTES)
         ]

@@ -244,7 +244,9 @@ class Subscription:
         #: What lies in it.
         self.things = Things()
         #: What the game has written in it; None if the game writes nowhere.
-        self.layers = Layers(square, context.ground) if context.ground.layers else None
+        self.layers = (
+            Layers(square, context.layer_registry) if context.layer_registry.layers else None
+        )
         #: What screens see of it.
         self.view = SquareView(square, context, self.replica, self.things, self.layers)
         #: What this node asks the others about it, and what it answers them.
@@ -369,7 +371,7 @@ class Subscription:
             return
         content = peer_batches.read_content(self._context.events, *said)
         if content.writes:
-            self._context.ground.check(content.writes)
+            self._context.layer_registry.check(content.writes)
             body = protocol.body(content)
         else:
             body = peer_batches.read_body(payload, column, row, node, previous, number, sent)
@@ -424,7 +426,7 @@ class Subscription:
         node = state.node
         entries = peer_batches.read_entries(state.entries, self._context.events)
         context, now = self._context, self._context.loop.now()
-        context.ground.check(state.writes)
+        context.layer_registry.check(state.writes)
         sent = state.sent + context.peers.note_message(node, state.sent)
         if self.layers is not None:
             self.layers.hear(node, state.writes)
@@ -455,7 +457,7 @@ class Subscription:
             known = 0 if cursor is None else cursor.last
             if cursor is not None and number >= known:
                 context.loop.stats["repairs"] += self._remove_all(node)
-            if context.ground.layers:
+            if context.layer_registry.layers:
                 # It may have written something, too.
                 whole = cursor is not None and cursor.number == number
                 cursor = self._cursor(node, now)

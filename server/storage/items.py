@@ -78,14 +78,14 @@ class Newer(StoreUnavailable):
 
 
 class Items:
-    """What a game has in the store. `fields` are those of its kinds, and `ground` is as in the
+    """What a game has in the store. `fields` are those of its kinds, and `ground_id` is as in the
     names of channels. `things` are its kinds of things, by their numbers.
     """
 
     def __init__(
         self,
         fields: schema.Fields,
-        ground: str,
+        ground_id: str,
         grid: Grid,
         store_client: StoreClient,
         replicas: Replicas,
@@ -99,9 +99,9 @@ class Items:
         #: By their names.
         self._kinds = {kind.__name__: _NumberedKind(n, kind) for n, kind in things.items()}
         #: The queue of things, and those of records by their kinds.
-        self.queue = f"{THINGS_QUEUE} {fields.game} {ground}"
+        self.queue = f"{THINGS_QUEUE} {fields.game} {ground_id}"
         self.records = {
-            kind: f"{RECORDS_QUEUE} {fields.game} {kind.__name__} {ground}" for kind in records
+            kind: f"{RECORDS_QUEUE} {fields.game} {kind.__name__} {ground_id}" for kind in records
         }
         replicas.declare_things({n: declare(kind) for n, kind in things.items()})
 

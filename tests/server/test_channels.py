@@ -12,7 +12,7 @@ def test_each_square_has_its_own_name_by_column_and_row():
 
 def test_servers_of_one_world_that_differ_by_mistake_meet_where_nodes_do_and_in_no_square():
     here, there = Channels("a", 2013, 16), Channels("a", 7, 16)
-    assert here.nodes == there.nodes and here.ground != there.ground
+    assert here.nodes == there.nodes and here.ground_id != there.ground_id
     assert here.square((0, 0)) != there.square((0, 0))
 
 

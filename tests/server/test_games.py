@@ -215,7 +215,7 @@ def test_nodes_that_play_different_games_do_not_hear_each_other():
     assert len({games.Maker(name, None, alone=True).plays for name in names}) == len(names) > 2
     harness = Harness()
     one, other = (Channels("w", 2013, 16, name) for name in ("a", "b"))
-    assert one.square((0, 0)) != other.square((0, 0)) and one.ground == other.ground
+    assert one.square((0, 0)) != other.square((0, 0)) and one.ground_id == other.ground_id
     now, ring = harness.loop.now(), harness.broker.identity
     beat = peer_protocol.pack(
         peer_protocol.Heartbeat(77, now, ring, one.rules, 0, 1000, 0, 0, 0, 0, [])

@@ -68,7 +68,7 @@ class World:
 
     def asker(self, seconds=PATIENCE, most=1000, store=None):
         source = Source(
-            self.watcher.ground, self.watcher.node.grid, store or self.store, self.watcher
+            self.watcher.ground_id, self.watcher.node.grid, store or self.store, self.watcher
         )
         self.askers.append(Asker(source, self.tables, seconds, most))
         return self.askers[-1]

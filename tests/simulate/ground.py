@@ -108,7 +108,7 @@ class Ground:
     def serve(self, host: Host) -> None:
         """From now on note what a node hears and writes."""
         heard = self._heard[host] = defaultdict(int)
-        adoption, layers = host.node.square_context.ground, host.node.play.layers
+        adoption, layers = host.node.square_context.layer_registry, host.node.play.layers
         received = adoption.received
 
         def hear(node: int, square: Square, writes: Any) -> None:

@@ -28,7 +28,7 @@ class Finders(Part):
     def __init__(self, game: Game) -> None:
         super().__init__(game)
         self._landmarks = Landmarks(self.node.terrain)
-        self._queue = f"{QUEUE} {self.node.channels.ground}"
+        self._queue = f"{QUEUE} {self.node.channels.ground_id}"
 
     @action(rate=0.5, burst=5, address=(1 / 10, 60))
     def find(

@@ -85,8 +85,8 @@ class Herd:
     def __init__(self, node: GameNode, sizes: Sizes) -> None:
         self._stage = stage = Stage(node)
         self._loop, self._residents = node.loop, node.residents
-        ground = node.channels.ground
-        self._queue = f"{TRACKS_QUEUE} {ground}"
+        ground_id = node.channels.ground_id
+        self._queue = f"{TRACKS_QUEUE} {ground_id}"
         self._store_client, self._peers, self._takeovers = (
             node.store_client,
             node.peers,
@@ -104,7 +104,7 @@ class Herd:
         self._looks = self._loop.timer(self._check)
         #: What has happened in squares, until the company has heard it.
         self._news: list[tuple[Square, Sequence[Event]]] = []
-        self.lease = Lease(f"{HERD_LEASE} {ground}", node.store_client, node.loop, self)
+        self.lease = Lease(f"{HERD_LEASE} {ground_id}", node.store_client, node.loop, self)
         #: What they say to nobody, instead of what they otherwise say (SAYINGS in talk.py).
         self.quotes: list[str] = []
         self._company = Company(stage, self._person, self._begin_errand, self.quotes)

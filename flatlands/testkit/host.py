@@ -81,7 +81,7 @@ class Host:
 
         def closed(code: int, _reason: str) -> None:
             self.sessions.discard(session)
-            session.closed(code)
+            session.on_closing(code)
 
         connection.on_close = closed
         connection.client.session = session

@@ -372,7 +372,7 @@ class Admission:
         # If two connections show a player's token, the later one gets the player.
         node.takeovers.withdraw(claim.id)
         if resident is not None and resident.screen is not None:
-            resident.screen.give_up()
+            resident.screen.supersede()
         request.client.take_rates(claim.id)
         if resident is None:
             # There must be room before another node hands the player over.

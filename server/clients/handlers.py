@@ -1,14 +1,14 @@
 """What clients may ask: each handler obeys one kind of message.
 
 Its fields are those of docs/protocol.md. All handlers raise Refused if the client may not do that.
-The one of a hello is in greeting.py. This module never waits.
+The one of a hello is in joining.py. This module never waits.
 """
 
 import re
 from typing import Final
 
-from flatlands.server.clients.greeting import hello
-from flatlands.server.clients.session import NOBODY_WALKS_SO, Handler, Kind, Session
+from flatlands.server.clients.joining import hello
+from flatlands.server.clients.session import WALKING_FORBIDDEN, Handler, Kind, Session
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import Field
@@ -39,8 +39,8 @@ def go(session: Session, number: int, t: int, x: int, y: int) -> None:
 def home(session: Session, number: int) -> None:
     """Go back to where newcomers begin."""
     if session.node.play.forbids_intent is not None:
-        raise Refused("walk", NOBODY_WALKS_SO, None)
-    session.number(number)
+        raise Refused("walk", WALKING_FORBIDDEN, None)
+    session.accept_number(number)
     session.node.movement.home(session.playing, number)
 
 
@@ -56,7 +56,7 @@ def watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: in
     views = session.node.views
     if grain is None:
         views.leave(session)
-        session.end_to_watch()
+        session.stop_watching()
         return
     if session.owes_hello:
         if len(views) >= SPECTATORS_MOST:

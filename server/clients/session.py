@@ -1,6 +1,6 @@
 """The session of one player on one connection: what has come, who obeys it, and how it ends.
 
-What obeys each kind of message is in handlers.py, what welcomes the player in greeting.py, and what
+What obeys each kind of message is in handlers.py, what welcomes the player in joining.py, and what
 the client is told of its squares in screen.py. This module never waits.
 """
 
@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from flatlands.server.clients.admission import Admission, Request
 from flatlands.server.clients.screen import ClientScreen
+from flatlands.server.clients.session_transfer import SessionState
 from flatlands.server.clients.tokens import Tokens
-from flatlands.server.clients.traveller import Traveller
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import Row
@@ -32,7 +32,7 @@ STORE_ANSWER_MS: Final = 3000
 TAKEN_OVER: Final = "you are playing somewhere else now"
 
 #: The answer to a client that wants to walk as the game does not let its players walk.
-NOBODY_WALKS_SO: Final = "you can't move that way in this game"
+WALKING_FORBIDDEN: Final = "you can't move that way in this game"
 
 #: How many messages over its rates a client may send before its connection is closed. If this node
 #: has only just learnt of a player, the player may have used up its rates elsewhere.
@@ -52,7 +52,7 @@ class Kind:
         self.handler = handler
 
 
-class Intended:
+class PendingIntent:
     """Intent `number`, which its client says began at the time `t`. It replaces `replaces` older
     ones."""
 
@@ -79,7 +79,7 @@ class Session(ClientScreen):
         "rates",
         "intents",
         "_kinds",
-        "_noted",
+        "_pending",
         "watches",
         "admission",
         "request",
@@ -117,7 +117,7 @@ class Session(ClientScreen):
         #: The number of the client's last intent, 0 before the first; and the intent that is obeyed
         #: after the messages that came with it, or None.
         self.intents = 0
-        self._noted: Intended | None = None
+        self._pending: PendingIntent | None = None
         #: Its hello, while that was neither welcomed nor refused yet.
         self.request: Request | None = None
         #: What it has sent for the game before its hello.
@@ -152,13 +152,13 @@ class Session(ClientScreen):
             else:
                 if number not in _AFTER_INTENTS:
                     self._asked = self.node.loop.now()
-                    if self._noted is not None:
-                        self._act()
+                    if self._pending is not None:
+                        self._obey_pending()
                 kind.handler(self, *fields)
         except Refused as refused:
             self.refuse(refused)
-        if self._noted is not None and not self.connection.more:
-            self._act()
+        if self._pending is not None and not self.connection.more:
+            self._obey_pending()
 
     def obey(self, messages: Iterable[tuple[int, Sequence[Any]]]) -> None:
         """Obey messages that came before the welcome, each as (kind, fields)."""
@@ -169,8 +169,8 @@ class Session(ClientScreen):
                 self._kinds[kind].handler(self, *fields)
             except Refused as refused:
                 self.refuse(refused)
-        if self._noted is not None:
-            self._act()
+        if self._pending is not None:
+            self._obey_pending()
 
     def spend(self, kind: int | str, rate: Rate) -> None:
         """Note a message of this kind. Raises Refused if there were too many of them lately."""
@@ -212,7 +212,7 @@ class Session(ClientScreen):
         self._known_as = resident.id
         self._seated = self.limits.hold(SEATS, self.address)
 
-    def _end_to_play(self) -> None:
+    def _free_seat(self) -> None:
         """Free its seat, and keep its rates in case the player comes back."""
         if self._seated:
             self._seated = False
@@ -221,19 +221,19 @@ class Session(ClientScreen):
             self.limits.keep_rates(self._known_as, self.rates)
             self._known_as = None
 
-    def give_up(self, *, walks: bool = False) -> None:
-        """End this session so that the player can go on in another one, which is at another node if
+    def supersede(self, *, walks: bool = False) -> None:
+        """End this session because the player goes on in another one, which is at another node if
         the player `walks` on."""
         assert self.resident is not None
-        self._end_to_play()
+        self._free_seat()
         residents = self.node.residents
-        (residents.release if walks else residents.detach)(self.resident)
+        (residents.detach if walks else residents.detach_and_stop)(self.resident)
         self.resident = None
         self.connection.close(protocol.CLOSE_TAKEN_OVER, TAKEN_OVER)
 
     # What the player intends.
 
-    def number(self, number: int) -> None:
+    def accept_number(self, number: int) -> None:
         """Take the number of the player's next intent. Raises Refused if numbers do not rise."""
         if number <= self.intents:
             raise Refused("number", "the numbers of intents must increase")
@@ -249,24 +249,24 @@ class Session(ClientScreen):
         """
         forbids = self.node.play.forbids_intent
         if forbids is not None and intent is not None and forbids(intent):
-            raise Refused("walk", NOBODY_WALKS_SO, None)
-        self.number(number)
-        before, replaces = self._noted, 0
+            raise Refused("walk", WALKING_FORBIDDEN, None)
+        self.accept_number(number)
+        before, replaces = self._pending, 0
         if before is not None:
             if t > self.node.loop.now() - INTENT_AGE_MS:
-                self._act()
+                self._obey_pending()
             else:
                 t, replaces = max(t, before.t), before.replaces + 1
-        self._noted = Intended(number, t, intent, replaces)
+        self._pending = PendingIntent(number, t, intent, replaces)
 
-    def _act(self) -> None:
-        """Obey the intent that was noted."""
-        noted, self._noted = self._noted, None
-        assert noted is not None and self.resident is not None
+    def _obey_pending(self) -> None:
+        """Obey the intent that waits."""
+        pending, self._pending = self._pending, None
+        assert pending is not None and self.resident is not None
         movement = self.node.movement
-        movement.act(self.resident, noted.number, noted.t, noted.intent, noted.replaces)
+        movement.act(self.resident, pending.number, pending.t, pending.intent, pending.replaces)
 
-    def end_to_watch(self) -> None:
+    def stop_watching(self) -> None:
         """Note that it no longer looks at the map without playing."""
         if self.watches:
             self.watches = False
@@ -275,7 +275,7 @@ class Session(ClientScreen):
 
     # From one worker of a machine to another (server/workers/migration.py).
 
-    def traveller(self) -> Traveller | None:
+    def transferable_state(self) -> SessionState | None:
         """Return all that another session needs to go on in its place. Return None while it does
         not play, its client lags or looks at the map, an answer from the store may still come, or
         something else of it is under way in this process."""
@@ -283,78 +283,79 @@ class Session(ClientScreen):
         if (
             resident is None
             or resident.view is None
-            or self._noted is not None
+            or self._pending is not None
             or self.lags_since is not None
             or self.node.views.shows(self)
             or self.node.play.hook_queues.holds_migration(resident.id)
             or self.node.loop.now() - self._asked <= STORE_ANSWER_MS
         ):
             return None
-        return Traveller(
-            resident.state(),
-            resident.view,
-            self.intents,
-            max(self.sent, self.earlier),
-            self._link_sent,
-            list(self.rates.full_at.items()),
-            self.node.takeovers.watches(resident.id),
+        return SessionState(
+            player=resident.state(),
+            view=resident.view,
+            intent=self.intents,
+            flush=max(self.sent, self.earlier),
+            linked=self._link_sent,
+            rates=list(self.rates.full_at.items()),
+            watched=self.node.takeovers.watches(resident.id),
         )
 
-    def leave(self) -> None:
-        """End this session without a word to the client, which has another session now."""
+    def release_to_worker(self) -> None:
+        """End this session without a word to the client, which has a session at another worker
+        now."""
         self._known_as = None
-        self._end_to_play()
+        self._free_seat()
         if self.resident is not None:
-            self.node.residents.release(self.resident)
+            self.node.residents.detach(self.resident)
         self.player = self.error = self.resident = self.request = None
 
-    def go_on(self, traveller: Traveller) -> None:
-        """Go on in place of another worker's session; `arrive` then shows the client what it is to
-        see."""
-        self.intents, self.earlier = traveller.intent, traveller.flush
-        self._link_sent = traveller.linked
-        self.rates.full_at = dict(traveller.rates)
+    def resume(self, state: SessionState) -> None:
+        """Go on in place of a session of another worker; `show_squares` then shows the client what
+        it is to see."""
+        self.intents, self.earlier = state.intent, state.flush
+        self._link_sent = state.linked
+        self.rates.full_at = dict(state.rates)
         # Until its squares are known here, it is treated like a client that lags.
         self.lags_since, self._arriving = self.opened, True
-        player, known = traveller.player, self.node.last_seq(traveller.player.id)
+        player, known = state.player, self.node.last_seq(state.player.id)
         if player.seq <= known:
             # It came back here while its last worker was not heard, and has left again.
             player = player._replace(seq=next_incarnation(known))
         resident = self.node.residents.take_in(player)
-        if traveller.watched:
+        if state.watched:
             self.node.takeovers.watch(resident.id)
         self.play(resident)
-        self.node.residents.attach(resident, self, traveller.view, resumed=True)
+        self.node.residents.attach(resident, self, state.view, resumed=True)
 
-    def arrive(self) -> None:
+    def show_squares(self) -> None:
         """Show the client its squares."""
         self._arriving = False
         self.catch_up()
 
     # Its end.
 
-    def closed(self, code: int) -> None:
+    def on_closing(self, code: int) -> None:
         """End the session: its connection has ended, or begun to end, with this close code."""
-        self._end_to_play()
-        self.end_to_watch()
+        self._free_seat()
+        self.stop_watching()
         self.node.views.leave(self)
         resident, self.resident = self.resident, None
         if resident is not None:
-            self.part(resident, code)
+            self.connection_ended(resident, code)
         elif self.request is not None:
             request, self.request = self.request, None
             request.ended = code
             self.admission.withdraw(request)
 
-    def part(self, resident: Resident, code: int) -> None:
+    def connection_ended(self, resident: Resident, code: int) -> None:
         """Decide what becomes of a player whose connection has ended."""
         residents, by_client = self.node.residents, self.connection.closed_by_peer
         if code == NORMAL or (code in _OUR_ERRORS and not by_client):
-            residents.detach(resident)
+            residents.detach_and_stop(resident)
             residents.leave(resident)
         else:
             sent_away = code == protocol.RESTART and not by_client
-            residents.lose(resident, dimmed=not sent_away)
+            residents.connection_lost(resident, dimmed=not sent_away)
 
 
 #: The close codes for clients that broke the protocol. Their players leave at once.

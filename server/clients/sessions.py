@@ -93,7 +93,7 @@ class Sessions:
         limited.close = evict
 
         def closing(code: int, _reason: str) -> None:
-            session.closed(code)
+            session.on_closing(code)
             self._log_end(session, code)
 
         def closed(code: int, reason: str) -> None:

@@ -176,7 +176,7 @@ class Router(Placement[str], StatelessHolder):
 
     def _ask(self, resident: Resident, to: str) -> bool:
         screen = resident.screen
-        if screen is None or screen.traveller() is None:
+        if screen is None or screen.transferable_state() is None:
             return False
         screen.renew_token()
         screen.answer(moved(to))

@@ -147,7 +147,7 @@ class Residents:
         """Give up a resident, whose player goes on at another node; if it `walks`, it walks on
         there. Nothing is published about it."""
         if resident.screen is not None:
-            resident.screen.give_up(walks=walks)
+            resident.screen.supersede(walks=walks)
         self._remove(resident)
         self._movement.leave(resident, handed_over=True)
         self.left.pop(resident.id, None)
@@ -187,23 +187,23 @@ class Residents:
             self.renew(resident)
         self._movement.set_viewport(resident, view)
 
-    def release(self, resident: Resident) -> None:
-        """Take away a resident's screen, which then holds no squares."""
+    def detach(self, resident: Resident) -> None:
+        """Take away a resident's screen, which then holds no squares. The resident walks on."""
         self._movement.hold(resident, None)
         resident.screen = resident.view = None
 
-    def detach(self, resident: Resident) -> None:
-        """Take away a resident's screen. The resident stands still."""
-        self.release(resident)
+    def detach_and_stop(self, resident: Resident) -> None:
+        """Take away a resident's screen, and let the resident stand still."""
+        self.detach(resident)
         self._movement.stop(resident)
 
-    def lose(self, resident: Resident, *, dimmed: bool = True) -> None:
+    def connection_lost(self, resident: Resident, *, dimmed: bool = True) -> None:
         """Let a resident whose connection is lost stay for DIMMED_FOR_MS or GLANCED_FOR_MS.
 
         Without `dimmed` the client was sent away to come back, here or at another node: the player
         stays for DIMMED_FOR_MS and looks as usual.
         """
-        self.detach(resident)
+        self.detach_and_stop(resident)
         if dimmed:
             resident.dimmed = True
             self.renew(resident)

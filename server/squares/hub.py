@@ -74,11 +74,11 @@ class Screen(Protocol):
     def answer(self, message: bytes) -> None:
         """Tell the client something that is in no flush."""
 
-    def give_up(self, *, walks: bool = False) -> None:
+    def supersede(self, *, walks: bool = False) -> None:
         """End this screen, because its player goes on at another connection or node. The player
         stands still, unless it `walks` on there."""
 
-    def traveller(self) -> Any:
+    def transferable_state(self) -> Any:
         """Return what another session needs to go on in its place; None while something of it is
         under way here."""
 

@@ -5,7 +5,7 @@ The plan says which worker that is (placement.py); the supervisor sends it once 
 worker becomes full or has room again. A client is passed on when it says hello, before anything of
 its player exists, or later, as a takeover in which the connection moves too: the worker that has
 the player gives it up (players/takeovers.py), and the other one goes on with all that there was of
-it (clients/traveller.py). Socket and state are one datagram (net/socket_passing.py), and the sender
+it (clients/session_transfer.py). Socket and state are one datagram (net/socket_passing.py), and the sender
 forgets them at once.
 """
 
@@ -16,10 +16,10 @@ from contextlib import suppress
 from typing import Any
 
 from flatlands.server.clients.admission import Hello, Request, Spawn
-from flatlands.server.clients.greeting import greet
+from flatlands.server.clients.joining import join
 from flatlands.server.clients.session import Session
+from flatlands.server.clients.session_transfer import PendingHello, SessionState, pack, unpack
 from flatlands.server.clients.sessions import Sessions
-from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.cluster.districts import WorkerLoad, read_plan, shard_name
 from flatlands.server.cluster.placement import Placement
 from flatlands.server.messages import protocol
@@ -115,7 +115,7 @@ class Migration(Placement[int]):
         Passing."""
         session = request.client
         assert isinstance(session, Session)
-        what = Greeting(hello, begin._replace(hops=begin.hops + 1), request.early)
+        what = PendingHello(hello, begin._replace(hops=begin.hops + 1), request.early)
         busy = request.ended is not None or self._node.views.shows(session)
         if busy or not self._send(session, worker, what):
             return False
@@ -143,21 +143,21 @@ class Migration(Placement[int]):
         if shard is None:
             return
         heard = self._node.replicas.squares[resident.square].echoed(number)
-        traveller = session.traveller()
-        if resident.seq == seq and heard and traveller is not None:
+        state = session.transferable_state()
+        if resident.seq == seq and heard and state is not None:
             # If the other worker dies at once, the client comes back with this token, and its
             # player must begin an incarnation above the one that began there.
             begins = next_incarnation(seq)
             session.renew_token(begins)
-            traveller = traveller._replace(player=traveller.player._replace(seq=begins))
-            if self._send(session, shard, traveller):
+            state = state._replace(player=state.player._replace(seq=begins))
+            if self._send(session, shard, state):
                 # From here on the player is the other worker's, whatever becomes of that.
-                session.leave()
+                session.release_to_worker()
                 self._node.takeovers.hand_over(resident)
                 return
         self.try_again(resident)
 
-    def _send(self, session: Session, shard: int, what: Greeting | Traveller) -> bool:
+    def _send(self, session: Session, shard: int, what: PendingHello | SessionState) -> bool:
         """Send a client to another worker, and forget it; return False if that is impossible."""
         connection = session.connection
         if not connection.at_rest:
@@ -182,7 +182,7 @@ class Migration(Placement[int]):
         self.learn(plan, takes)
 
     def _take(
-        self, sock: _socket.socket, address: str, sent: int, what: Greeting | Traveller
+        self, sock: _socket.socket, address: str, sent: int, what: PendingHello | SessionState
     ) -> None:
         """Take in a client that another worker has sent at the node time `sent`."""
         limited = None
@@ -200,8 +200,8 @@ class Migration(Placement[int]):
             session = self._sessions.begin(connection)
             connection.start()
             self._node.stats["taken_in"] += 1
-            if isinstance(what, Greeting):
-                greet(session, *what)
+            if isinstance(what, PendingHello):
+                join(session, *what)
             else:
                 self._go_on(session, what)
         except Exception:
@@ -209,8 +209,8 @@ class Migration(Placement[int]):
             connection.abort()
             raise
 
-    def _go_on(self, session: Session, traveller: Traveller) -> None:
-        node, player = self._node, traveller.player
+    def _go_on(self, session: Session, state: SessionState) -> None:
+        node, player = self._node, state.player
         # Meanwhile its client may have come here on another connection, which is the newer one.
         now = self._loop.now()
         place, lasts = player.track.at(now), ms_left(player.pace_until, now)
@@ -221,7 +221,7 @@ class Migration(Placement[int]):
         if player.id in node.residents.by_id:
             session.connection.abort()
             return
-        session.go_on(traveller)
+        session.resume(state)
         try:
             # This worker may know a moderation action that the sending worker did not.
             node.moderation.admit(player.id, session.address, player.owner)
@@ -238,6 +238,6 @@ class Migration(Placement[int]):
         now, squares = self._loop.now(), self._node.replicas.squares
         ready = all(squares[square].view.ready for square in resident.held.squares())
         if ready or now - session.opened > SHOW_WITHIN_MS:
-            session.arrive()
+            session.show_squares()
         else:
             self._arriving.put(session, now + ARRIVING_LOOK_MS)

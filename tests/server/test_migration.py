@@ -6,7 +6,7 @@ import pytest
 
 from flatlands.server.clients.admission import Hello, Spawn
 from flatlands.server.clients.session import STORE_ANSWER_MS, Session
-from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
+from flatlands.server.clients.session_transfer import PendingHello, SessionState, pack, unpack
 from flatlands.server.cluster import placement
 from flatlands.server.cluster.districts import COLUMNS, ROWS
 from flatlands.server.players.invitations import Met
@@ -211,13 +211,13 @@ def test_a_full_worker_refuses_handshakes_while_the_others_are_full_too(machine)
 # While it plays.
 
 
-#: The fields of a session that go on to another worker, as `Traveller` has them, and those that
+#: The fields of a session that go on to another worker, as `SessionState` has them, and those that
 #: do not: they belong to the connection or the worker, or prevent passing on while they are set.
 TRAVELS = {"resident", "intents", "sent", "earlier", "rates", "_link_sent"}
 STAYS = {
     *"connection node tokens limits player ticket opened pinged error watches lags_since".split(),
     *"_kinds admission request _arriving _known_as _seated _token_of _asked".split(),
-    *"_noted _mark _marked _marked_bytes _later_bytes".split(),
+    *"_pending _mark _marked _marked_bytes _later_bytes".split(),
 }
 
 
@@ -239,11 +239,11 @@ def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     fields = {field for each in Session.__mro__ for field in getattr(each, "__slots__", ())}
     assert fields == TRAVELS | STAYS
     for intent in (state.intent, Heading(0, -1), None):
-        traveller = Traveller(
+        state = SessionState(
             state._replace(intent=intent), Viewport(30, 20), 4, 6, False, [[], 3], True
         )
-        assert repr(unpack(pack(traveller))) == repr(traveller._replace(rates=((), 3)))
-    greeting = Greeting(
+        assert repr(unpack(pack(state))) == repr(state._replace(rates=((), 3)))
+    greeting = PendingHello(
         Hello("W", Viewport(30, 20), "token", "near", (1, 2), "ticket", "owner"),
         Spawn(5, (3, 4), Met("host", (5, 6), None), 1),
         [(6, ["hello"])],

@@ -262,7 +262,7 @@ def test_losing_the_connection_just_at_a_border_forgets_no_crossing(harness):
     # The timer is late: the walk has ended beyond the border when the connection is lost.
     harness.clients.remove(b)
     harness.clock.time = track.end + 5
-    harness.node.residents.lose(resident(b))
+    harness.node.residents.connection_lost(resident(b))
     assert resident(b).square == (1, 0)
     harness.run(100)
     assert a.model.players[b.id].square == (1, 0)

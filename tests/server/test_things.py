@@ -504,7 +504,7 @@ def test_a_player_that_is_not_here_any_more_takes_nothing(orchard, caplog):
     class Slow(Orchard):
         def on_touch(self, me, thing):
             resident = self.node.residents.by_id[me.id]
-            self.node.residents.detach(resident)
+            self.node.residents.detach_and_stop(resident)
             self.node.residents.leave(resident)
             self.touched.append((0, me.id, thing))
             me.take(thing)

@@ -1,7 +1,7 @@
 """What goes from one worker of a machine to another with the socket of a client.
 
 It is packed by the names of fields, so that two versions of this program that run side by side
-during an update refuse each other's travellers, and never take one field for another.
+during an update refuse each other's messages, and never take one field for another.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -16,7 +16,7 @@ from flatlands.world.grid import Viewport
 from flatlands.world.track import Goal, Heading, Track
 
 
-class Greeting(NamedTuple):
+class PendingHello(NamedTuple):
     """A client that has said hello, and was neither welcomed nor refused yet. `early` is what it
     has sent since, as (kind, fields)."""
 
@@ -25,10 +25,10 @@ class Greeting(NamedTuple):
     early: Sequence[tuple[int, Sequence[object]]]
 
 
-class Traveller(NamedTuple):
-    """A player in play, with what its session knows: the numbers of the last intent and of the last
-    flush, whether the client was last told that the node is linked, its rates (Rates.full_at), and
-    whether the player may be at another node too."""
+class SessionState(NamedTuple):
+    """What another session needs to go on with a player: its state, and what its session knows: the
+    numbers of the last intent and of the last flush, whether the client was last told that the node
+    is linked, its rates (Rates.full_at), and whether the player may be at another node too."""
 
     player: State
     view: Viewport
@@ -41,7 +41,10 @@ class Traveller(NamedTuple):
 
 #: Class -> the names of its fields, by which it is packed. Its position is its MessagePack type.
 _CLASSES: dict[Callable[..., object], tuple[str, ...]] = {
-    **{each: each._fields for each in (Greeting, Traveller, Hello, Spawn, Met, State, Viewport)},
+    **{
+        each: each._fields
+        for each in (PendingHello, SessionState, Hello, Spawn, Met, State, Viewport)
+    },
     Track: ("x", "y", "dx", "dy", "start", "duration"),
     Heading: ("x", "y"),
     Goal: ("x", "y"),

@@ -42,10 +42,10 @@ def hello(
     if cleaned is None:
         raise Refused("name", BAD_NAME)
     place = None if x is None or y is None else (x, y)
-    greet(session, Hello(cleaned, viewport(width, height), token, near, place, session.ticket))
+    join(session, Hello(cleaned, viewport(width, height), token, near, place, session.ticket))
 
 
-def greet(
+def join(
     session: Session,
     hello: Hello,
     begin: Spawn | None = None,
@@ -70,14 +70,14 @@ def _decided(request: Request, decision: Decision) -> None:
     elif session.connected:
         _welcome(session, request, decision)
     else:
-        session.part(decision.resident, request.ended or ABNORMAL)
+        session.connection_ended(decision.resident, request.ended or ABNORMAL)
 
 
 def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
     """Let a session play as the resident as which it was admitted, and tell its client."""
     resident, view, met = admitted.resident, request.hello.view, admitted.met
     node, grid = session.node, session.node.grid
-    session.end_to_watch()
+    session.stop_watching()
     session.play(resident)
     log_line(
         "join",

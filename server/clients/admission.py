@@ -15,7 +15,7 @@ from flatlands.server.clients.tokens import Claim, Tokens
 from flatlands.server.game.me import Guest
 from flatlands.server.messages.protocol import FULL, Refused
 from flatlands.server.node import Node
-from flatlands.server.players.invitations import Met
+from flatlands.server.players.invitations import Inviter
 from flatlands.server.players.movement import face
 from flatlands.server.players.recording import dated
 from flatlands.server.players.resident import Resident, State, ms_left, next_incarnation
@@ -34,8 +34,8 @@ WALKED_UNITS = 12 * SPEED
 #: The most clients that the game is asked about at once.
 ASKED_AT_ONCE: Final = 1000
 
-#: What a decision waits for: a function that is called with another, which it passes the answer to.
-Wait: TypeAlias = Callable[[Callable[[Any], None]], object]
+#: An asynchronous question: a function that takes a callback, and calls it with the answer.
+Question: TypeAlias = Callable[[Callable[[Any], None]], object]
 
 
 class Superseded(Exception):
@@ -63,18 +63,18 @@ class Spawn(NamedTuple):
 
     id: int
     place: Position
-    met: Met | None
+    met: Inviter | None
     hops: int = 0
 
 
 class Admitted(NamedTuple):
-    """The resident as which a client may play. `met` is the player that has invited it; `back`: it
+    """The resident as which a client may play. `host` is the player that has invited it; `back`: it
     has played before; `resumed`: it came from another machine, in the middle of its game. If its
     connection has ended meanwhile, only this node can tell the others what becomes of the player,
     since another one has handed it over."""
 
     resident: Resident
-    met: Met | None
+    host: Inviter | None
     back: bool
     resumed: bool
 
@@ -84,9 +84,9 @@ Decision: TypeAlias = Admitted | Refused | Superseded
 
 _T = TypeVar("_T")
 
-#: What leads to a value of this type, in steps: it yields what it waits for, and is sent the
+#: What leads to a value of this type, in steps: it yields questions, and is sent the
 #: answers. It raises Refused and Superseded.
-Pending: TypeAlias = Generator[Wait, Any, _T]
+Pending: TypeAlias = Generator[Question, Any, _T]
 
 #: A decision on its way. It is None if there is nobody to tell, since the client is gone or was
 #: passed on.
@@ -110,23 +110,23 @@ class Client(Protocol):
 
 class Request:
     """The hello of a client until it is decided, when `decided` is called with it and the decision.
-    `begin` is what another worker, which has passed the client to this one, has decided."""
+    `spawn` is what another worker, which has passed the client to this one, has decided."""
 
-    __slots__ = ("client", "address", "hello", "decided", "begin", "early", "ended")
+    __slots__ = ("client", "address", "hello", "decided", "spawn", "early", "ended")
 
     def __init__(
         self,
         client: Client,
         hello: Hello,
         decided: Callable[["Request", Decision], None],
-        begin: Spawn | None = None,
+        spawn: Spawn | None = None,
         early: Iterable[tuple[int, Sequence[object]]] = (),
     ) -> None:
         self.client = client
         self.address = client.address
         self.hello = hello
         self.decided = decided
-        self.begin = begin
+        self.spawn = spawn
         #: What the client has sent since its hello, as (kind, fields). Rates bound their number.
         self.early = list(early)
         #: The close code with which its connection has ended meanwhile, or None.
@@ -147,7 +147,7 @@ class Passing(Protocol):
         request: Request,
         worker: int,
         hello: Hello,
-        begin: Spawn,
+        spawn: Spawn,
     ) -> bool:
         """Pass a client to another worker, with its hello as the game allows it; return False if
         that is impossible."""
@@ -171,24 +171,22 @@ class Admission:
         self._limits = limits
         self.capacity = capacity
         self.passing = passing
-        #: How many players other nodes are asked for: there must be room for them when they come.
-        self._coming = 0
-        #: How many clients the game is being asked about; the numbers of their turns; and the id
-        #: of a player -> the turns of those that want to come back as that player, from the first
-        #: one that the game is asked about to the last.
-        self._asking = 0
-        self._turn = count()
-        self._turns_of: dict[int, list[int]] = {}
-        #: Requests that wait for their turn, since many come from their addresses -> what is then
-        #: called.
-        self._waiting: dict[Request, Callable[[None], None]] = {}
-        self._turns = TimerQueue(node.loop, lambda some, _due: self._waiting.pop(some)(None))
+        #: Seats for players that other nodes are asked for: there must be room when they come.
+        self._reserved_seats = 0
+        #: How many `on_hello` hooks of the game run; the number of the next one; and the id of a
+        #: player -> the numbers of the running hooks for clients with its token, in order.
+        self._hooks_running = 0
+        self._hook_numbers = count()
+        self._hooks_by_player: dict[int, list[int]] = {}
+        #: Requests that wait because many come from their addresses -> what continues them.
+        self._delayed: dict[Request, Callable[[None], None]] = {}
+        self._delays = TimerQueue(node.loop, lambda some, _due: self._delayed.pop(some)(None))
 
     @property
     def full(self) -> bool:
         """Whether there is no room for one more player."""
         # Players whose connections are lost do not count, nor do computer players.
-        return self._node.hub.screens_holding + self._coming >= self.capacity
+        return self._node.hub.screens_holding + self._reserved_seats >= self.capacity
 
     @property
     def full_for_newcomers(self) -> bool:
@@ -197,56 +195,56 @@ class Admission:
         return self.full and (self.passing is None or self.passing.another() is None)
 
     def decide(self, request: Request) -> None:
-        """Decide on a request: now, or when it is its turn and other nodes have answered."""
+        """Decide on a request: now, or once its delay is over and other nodes have answered."""
         self._go_on(request, self._decide(request), None)
 
     def withdraw(self, request: Request) -> None:
-        """Forget a request if it still waits for its turn: the client's connection has ended."""
-        if self._waiting.pop(request, None) is not None:
-            self._turns.drop(request)
+        """Forget a request if it is still delayed: the client's connection has ended."""
+        if self._delayed.pop(request, None) is not None:
+            self._delays.drop(request)
             self._limits.refund(JOINS, request.address)
 
     def _go_on(self, request: Request, pending: PendingDecision, answer: object) -> None:
-        """Continue a decision with the answer that it has waited for."""
+        """Continue a decision with the answer to its question."""
         try:
-            wait = pending.send(answer)
+            question = pending.send(answer)
         except StopIteration as end:
             if end.value is not None:
                 request.decided(request, end.value)
         except (Refused, Superseded) as decision:
             request.decided(request, decision)
         else:
-            wait(partial(self._go_on, request, pending))
+            question(partial(self._go_on, request, pending))
 
     def _decide(self, request: Request) -> PendingDecision:
-        hello, begin = request.hello, request.begin
+        hello, spawn = request.hello, request.spawn
         claim = self._tokens.read(hello.token) if hello.token is not None else None
         self._check_moderation(claim, request, hello)
         if claim is not None and not self._limits.allow(RETURNS, claim.id):
             raise Refused("returns", "you are reconnecting too often: wait a few seconds", FULL)
-        if begin is None:
+        if spawn is None:
             if claim is None or claim.id not in self._node.residents.by_id:
-                yield from self._await_turn(request)
-            hello = yield from self._ask(hello, claim)
-            met = yield from self._find_host(hello)
+                yield from self._await_rate(request)
+            hello = yield from self._ask_game(hello, claim)
+            host = yield from self._find_host(hello)
             if not request.client.connected:
                 return None
             # A moderation action may have come since, and the game may have said who it is.
             self._check_moderation(claim, request, hello)
             id = new_id() if claim is None else claim.id
-            begin = Spawn(id, self._place(hello, claim, met), met)
-        if (worker := self._worker(begin)) is not None:
+            spawn = Spawn(id, self._place(hello, claim, host), host)
+        if (worker := self._worker(spawn)) is not None:
             # By then, whatever came in the same read, such as a close frame, has been read.
             yield lambda go_on: self._node.loop.call_soon(partial(go_on, None))
             assert self.passing is not None
             connected = request.client.connected
-            if not connected or self.passing.pass_hello(request, worker, hello, begin):
+            if not connected or self.passing.pass_hello(request, worker, hello, spawn):
                 return None
         if claim is not None:
-            return (yield from self._bring_back(claim, hello, request, begin.met))
+            return (yield from self._bring_back(claim, hello, request, spawn.met))
         self._check_seats(request)
-        resident = self._node.residents.join(hello.name, begin.place, id=begin.id)
-        return self._let_in(resident, hello, begin.met, back=False)
+        resident = self._node.residents.join(hello.name, spawn.place, id=spawn.id)
+        return self._let_in(resident, hello, spawn.met, back=False)
 
     def _check_moderation(self, claim: Claim | None, request: Request, hello: Hello) -> None:
         """Raise Refused if a moderation action keeps a client out."""
@@ -264,7 +262,7 @@ class Admission:
                 FULL,
             )
 
-    def _await_turn(self, request: Request) -> Pending[None]:
+    def _await_rate(self, request: Request) -> Pending[None]:
         """Wait until one more player may come from the client's address."""
         if self.passing is None:
             self._check_seats(request)
@@ -277,75 +275,75 @@ class Admission:
                 FULL,
             )
         if wait:
-            self._turns.put(request, self._node.loop.now() + wait)
-            yield partial(self._waiting.__setitem__, request)
+            self._delays.put(request, self._node.loop.now() + wait)
+            yield partial(self._delayed.__setitem__, request)
 
-    def _ask(self, hello: Hello, claim: Claim | None) -> Pending[Hello]:
+    def _ask_game(self, hello: Hello, claim: Claim | None) -> Pending[Hello]:
         """Return a client's hello as the game allows it. Raises Refused, and Superseded."""
         play = self._node.play
         if not play.hello_hooks:
             return hello
-        if self._asking >= ASKED_AT_ONCE:
+        if self._hooks_running >= ASKED_AT_ONCE:
             raise Refused("full", "too many players are joining at once: try again", FULL)
-        guest, since = Guest(hello.name), next(self._turn)
-        of = [] if claim is None else self._turns_of.setdefault(claim.id, [])
-        of.append(since)
+        guest, number = Guest(hello.name), next(self._hook_numbers)
+        running = [] if claim is None else self._hooks_by_player.setdefault(claim.id, [])
+        running.append(number)
 
         def ask(go_on: Callable[[None], None]) -> None:
-            self._asking += 1
+            self._hooks_running += 1
             try:
                 play.ask(guest, hello.ticket)
             finally:
-                self._asking -= 1
+                self._hooks_running -= 1
             self._node.loop.guarded(go_on, None)
 
         yield partial(self._node.spawn, ask)
-        latest = of[-1] == since
-        of.pop(0)
-        if claim is not None and not of:
-            del self._turns_of[claim.id]
-        if not latest:
+        is_latest = running[-1] == number
+        running.pop(0)
+        if claim is not None and not running:
+            del self._hooks_by_player[claim.id]
+        if not is_latest:
             raise Superseded
         if guest.refused is not None:
             raise guest.refused
         return hello._replace(name=guest.name, ticket="", owner=guest.owner)
 
-    def _find_host(self, hello: Hello) -> Pending[Met | None]:
+    def _find_host(self, hello: Hello) -> Pending[Inviter | None]:
         """Return the player that has invited a client, if there is one."""
         invitation = self._tokens.read_invitation(hello.near) if type(hello.near) is str else None
         if invitation is None:
             return None
         # The player may be at another node, or may have walked on since.
-        met: Met | None = yield partial(self._node.invitations.find, invitation.id)
-        if met is None:
-            met = Met(invitation.name, self._node.residents.spot(invitation.place), None)
-        return met
+        host: Inviter | None = yield partial(self._node.invitations.find, invitation.id)
+        if host is None:
+            host = Inviter(invitation.name, self._node.residents.spot(invitation.place), None)
+        return host
 
-    def _worker(self, begin: Spawn) -> int | None:
+    def _worker(self, spawn: Spawn) -> int | None:
         """Return the other worker that a client is passed to, if any."""
-        if self.passing is None or begin.id in self._node.residents.by_id:
+        if self.passing is None or spawn.id in self._node.residents.by_id:
             return None
-        square = self._node.grid.square(*begin.place)
-        worker = None if begin.hops else self.passing.elsewhere(square, begin.id)
-        if worker is None and begin.hops < 2 and self.full:
+        square = self._node.grid.square(*spawn.place)
+        worker = None if spawn.hops else self.passing.elsewhere(square, spawn.id)
+        if worker is None and spawn.hops < 2 and self.full:
             # Any other worker may serve a player that begins in the district of a full one.
             worker = self.passing.another()
         return worker
 
-    def _place(self, hello: Hello, claim: Claim | None, met: Met | None) -> Position:
+    def _place(self, hello: Hello, claim: Claim | None, host: Inviter | None) -> Position:
         """Return where a player begins, as far as this node knows: beside the player that has
         invited it, or where it was, or else beside another player or where newcomers begin."""
-        if met is not None:
-            return met.place
+        if host is not None:
+            return host.place
         if claim is not None:
             place = self._last_place(claim, hello)
             # With another seed there may be water now.
             if not self._blocked(place):
                 return place
         near = None if isinstance(hello.near, str) else hello.near
-        begin = self._node.play.begin
-        said = None if begin is None or near is not None else begin()
-        return said or self._node.residents.spot(near)
+        hook = self._node.play.begin
+        chosen = None if hook is None or near is not None else hook()
+        return chosen or self._node.residents.spot(near)
 
     def _last_place(self, claim: Claim, hello: Hello) -> Position:
         """Return where a player that comes back was, as far as this node knows.
@@ -364,7 +362,7 @@ class Admission:
         return self._node.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
     def _bring_back(
-        self, claim: Claim, hello: Hello, request: Request, met: Met | None
+        self, claim: Claim, hello: Hello, request: Request, host: Inviter | None
     ) -> PendingDecision:
         """Let a client come back at this node, as the player that its token names."""
         node = self._node
@@ -379,40 +377,40 @@ class Admission:
             self._check_seats(request)
             if node.peers.peers:
                 # Another node may have the player, and hands it over when it is asked.
-                self._coming += 1
+                self._reserved_seats += 1
                 elsewhere = yield partial(node.takeovers.ask, claim.id)
-                self._coming -= 1
+                self._reserved_seats -= 1
             if elsewhere is WITHDRAWN:
                 raise Superseded
             if request.client.connected:
                 self._check_moderation(claim, request, hello)
             elif elsewhere is None or not elsewhere.name:
                 return None
-            resident = self._return(claim, elsewhere, hello, met)
+            resident = self._return(claim, elsewhere, hello, host)
             if not request.client.connected:
-                return Admitted(resident, met, back=True, resumed=False)
-        elif met is not None:
-            node.movement.put(resident, met.place)
-        return self._let_in(resident, hello, met, back=True, elsewhere=elsewhere)
+                return Admitted(resident, host, back=True, resumed=False)
+        elif host is not None:
+            node.movement.put(resident, host.place)
+        return self._let_in(resident, hello, host, back=True, elsewhere=elsewhere)
 
     def _return(
-        self, claim: Claim, elsewhere: Elsewhere | None, hello: Hello, met: Met | None
+        self, claim: Claim, elsewhere: Elsewhere | None, hello: Hello, host: Inviter | None
     ) -> Resident:
         """Return a new resident for a player that comes back; `elsewhere` is what another node has
         answered, or None."""
         node, id, name = self._node, claim.id, hello.name
-        seqs, place = [claim.seq, node.last_seq(id)], self._place(hello, claim, met)
+        seqs, place = [claim.seq, node.last_seq(id)], self._place(hello, claim, host)
         if elsewhere is None and id in node.takeovers.released:
             # The node to which this one has handed it over may be dead.
             elsewhere = _as_it_was(node.takeovers.released[id], node.loop.now())
         if elsewhere is not None:
             name = elsewhere.name or name
             seqs.append(elsewhere.seq)
-            if met is None:
+            if host is None:
                 place = elsewhere.place
         # Its new events must have higher seqs than all that were published before.
         seq, now = next_incarnation(max(seqs)), node.loop.now()
-        walk = elsewhere.walk if elsewhere is not None and met is None else None
+        walk = elsewhere.walk if elsewhere is not None and host is None else None
         if elsewhere is not None and walk is not None:
             square = node.grid.square(*walk.track.at(now))
             state = State(id, seq, name, walk.track, square, now, pace=elsewhere.pace)
@@ -423,36 +421,44 @@ class Admission:
         else:
             resident = node.residents.join(name, place, id=id, seq=seq)
         if elsewhere is not None and elsewhere.name:
-            # It is not a newcomer that only has a look.
-            resident.acted = True
-            node.residents.become(resident, elsewhere.pace, elsewhere.lasts, elsewhere.values)
-            node.residents.appear(resident, name, elsewhere.look)
-            node.router.came(id)
-            if tuple(elsewhere.recorded[-2:]) == place:
-                resident.recorded = dated(elsewhere.recorded, now)
+            self._go_on_as_it_was(resident, elsewhere, place, now)
         else:
             node.residents.restore(resident, claim.fields)
         node.takeovers.watch(id)
         return resident
 
+    def _go_on_as_it_was(
+        self, resident: Resident, elsewhere: Elsewhere, place: Position, handed_over_at: int
+    ) -> None:
+        """Give a new resident at `place` all else that the player had at the node that handed it
+        over."""
+        node = self._node
+        # It is not a newcomer that only has a look.
+        resident.acted = True
+        node.residents.become(resident, elsewhere.pace, elsewhere.lasts, elsewhere.values)
+        node.residents.appear(resident, elsewhere.name, elsewhere.look)
+        node.router.came(resident.id)
+        if tuple(elsewhere.recorded[-2:]) == place:
+            resident.recorded = dated(elsewhere.recorded, handed_over_at)
+
     def _let_in(
         self,
         resident: Resident,
         hello: Hello,
-        met: Met | None,
+        host: Inviter | None,
         *,
         back: bool,
         elsewhere: Elsewhere | None = None,
     ) -> Admitted:
         """Let a client play as this resident; one that was invited turns towards its host."""
-        if met is not None and met.way is not None:
-            face(self._node.movement, resident, *met.way, self._node.loop.now())
+        if host is not None and host.way is not None:
+            face(self._node.movement, resident, *host.way, self._node.loop.now())
         if self._node.play.hello_hooks:
             self._node.residents.appear(resident, hello.name, resident.look)
             resident.owner = hello.owner
             self._node.play.renamed(resident.id, hello.name, hello.owner)
         resumed = elsewhere is not None and elsewhere.walk is not None
-        return Admitted(resident, met, back, resumed)
+        return Admitted(resident, host, back, resumed)
 
 
 def _as_it_was(resident: Resident, now: int) -> Elsewhere:

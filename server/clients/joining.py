@@ -48,12 +48,12 @@ def hello(
 def join(
     session: Session,
     hello: Hello,
-    begin: Spawn | None = None,
+    spawn: Spawn | None = None,
     early: Iterable[tuple[int, Sequence[object]]] = (),
 ) -> None:
     """Let a client that has said hello play, or refuse it: now or later. If another worker has
     passed it on, that one has decided where it begins, and `early` is what came after the hello."""
-    session.request = request = Request(session, hello, _decided, begin, early)
+    session.request = request = Request(session, hello, _decided, spawn, early)
     session.admission.decide(request)
 
 
@@ -75,7 +75,7 @@ def _decided(request: Request, decision: Decision) -> None:
 
 def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
     """Let a session play as the resident as which it was admitted, and tell its client."""
-    resident, view, met = admitted.resident, request.hello.view, admitted.met
+    resident, view, host = admitted.resident, request.hello.view, admitted.host
     node, grid = session.node, session.node.grid
     session.stop_watching()
     session.play(resident)
@@ -115,6 +115,6 @@ def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
     if node.play.has_join_hooks and not admitted.resumed:
         node.play.joined(resident, admitted.back)
     session.obey(request.early)
-    if met is not None:
-        session.send_host(met)
+    if host is not None:
+        session.send_host(host)
     node.router.relocate_now(resident)

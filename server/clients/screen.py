@@ -14,7 +14,7 @@ from flatlands.server.messages.protocol import Refused
 from flatlands.server.net.connection import Connection
 from flatlands.server.net.frames import frame
 from flatlands.server.node import Node
-from flatlands.server.players.invitations import Met
+from flatlands.server.players.invitations import Inviter
 from flatlands.server.players.resident import Resident, incarnation
 from flatlands.world.grid import Rect, Square
 
@@ -132,9 +132,9 @@ class ClientScreen:
         if self._write(frame(protocol.link(linked))):
             self._link_sent = linked
 
-    def send_host(self, met: Met) -> None:
+    def send_host(self, host: Inviter) -> None:
         """Tell the client who has invited it, and whether that player is in play."""
-        self._write(frame(protocol.host(met.name, met.way is not None)))
+        self._write(frame(protocol.host(host.name, host.way is not None)))
 
     def renew_token(self, seq: int | None = None, first: bytes = b"") -> None:
         """Send a token with the player's incarnation, its present place and its persistent fields,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from flatlands.server.clients.admission import Hello, Spawn
-from flatlands.server.players.invitations import Met
+from flatlands.server.players.invitations import Inviter
 from flatlands.server.players.resident import State
 from flatlands.world.grid import Viewport
 from flatlands.world.track import Goal, Heading, Track
@@ -43,7 +43,7 @@ class SessionState(NamedTuple):
 _CLASSES: dict[Callable[..., object], tuple[str, ...]] = {
     **{
         each: each._fields
-        for each in (PendingHello, SessionState, Hello, Spawn, Met, State, Viewport)
+        for each in (PendingHello, SessionState, Hello, Spawn, Inviter, State, Viewport)
     },
     Track: ("x", "y", "dx", "dy", "start", "duration"),
     Heading: ("x", "y"),

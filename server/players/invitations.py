@@ -35,7 +35,7 @@ LOOKS_AFTER_MS = 1000
 AROUND_HOST_UNITS = round((GUEST_FARTHEST_TILES + 1) * UNIT)
 
 
-class Met(NamedTuple):
+class Inviter(NamedTuple):
     """Who invited a guest: the host's name, the place at which the guest begins, and the way from
     there to the host, (dx, dy) in units; the way is None if the host is not in play."""
 
@@ -65,17 +65,17 @@ class Invitations:
         self._movement = movement
         self._replicas = replicas
         self._nonces = itertools.count(1)
-        self._asked: dict[int, Callable[[Met | None], None]] = {}
+        self._asked: dict[int, Callable[[Inviter | None], None]] = {}
         self._overdue = TimerQueue(self._loop, lambda nonce, _due: self._done(nonce, None))
         #: The places that were chosen lately: until when each is kept free, and beside whom it is.
         self._promised: deque[tuple[int, Position, int]] = deque()
 
-    def find(self, id: int, done: Callable[[Met | None], None]) -> None:
+    def find(self, id: int, done: Callable[[Inviter | None], None]) -> None:
         """Call `done` with where a guest of a player begins, or with None if no node has that
         player. This may be at once, and is within INVITATION_ANSWER_MS."""
         resident = self._residents.by_id.get(id)
         if resident is not None or not self._peers.peers:
-            done(None if resident is None else Met(*self._receive(resident)))
+            done(None if resident is None else Inviter(*self._receive(resident)))
             return
         nonce = next(self._nonces)
         self._asked[nonce] = done
@@ -84,7 +84,7 @@ class Invitations:
 
     def _receive(self, host: Resident) -> tuple[str, Position, tuple[int, int]]:
         """Choose a place for a guest of a player that is here, and let the host look there. Return
-        the fields of Met."""
+        the fields of Inviter."""
         now = self._loop.now()
         x, y = host.track.at(now)
         while self._promised and self._promised[0][0] <= now:
@@ -119,7 +119,7 @@ class Invitations:
         if answer.to == self._node and answer.nonce in self._asked:
             self._overdue.drop(answer.nonce)
             place, way = (answer.x, answer.y), (answer.dx, answer.dy)
-            self._done(answer.nonce, Met(answer.name, place, way))
+            self._done(answer.nonce, Inviter(answer.name, place, way))
 
-    def _done(self, nonce: int, met: Met | None) -> None:
-        self._asked.pop(nonce)(met)
+    def _done(self, nonce: int, host: Inviter | None) -> None:
+        self._asked.pop(nonce)(host)

@@ -109,18 +109,18 @@ class Migration(Placement[int]):
         request: Request,
         worker: int,
         hello: Hello,
-        begin: Spawn,
+        spawn: Spawn,
     ) -> bool:
         """Pass a client to another worker, unless something else of it is under way here; see
         Passing."""
         session = request.client
         assert isinstance(session, Session)
-        what = PendingHello(hello, begin._replace(hops=begin.hops + 1), request.early)
+        what = PendingHello(hello, spawn._replace(hops=spawn.hops + 1), request.early)
         busy = request.ended is not None or self._node.views.shows(session)
         if busy or not self._send(session, worker, what):
             return False
         session.request = None
-        self._node.stats["passed_over"] += begin.hops
+        self._node.stats["passed_over"] += spawn.hops
         return True
 
     def move(self, resident: Resident, to: int) -> None:

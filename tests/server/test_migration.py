@@ -9,7 +9,7 @@ from flatlands.server.clients.session import STORE_ANSWER_MS, Session
 from flatlands.server.clients.session_transfer import PendingHello, SessionState, pack, unpack
 from flatlands.server.cluster import placement
 from flatlands.server.cluster.districts import COLUMNS, ROWS
-from flatlands.server.players.invitations import Met
+from flatlands.server.players.invitations import Inviter
 from flatlands.server.players.moderation import BY_OWNER, KICK, MARK_CHARS
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.takeovers import NAMED_EVERY_MS, RELEASED_FOR_MS
@@ -239,13 +239,13 @@ def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     fields = {field for each in Session.__mro__ for field in getattr(each, "__slots__", ())}
     assert fields == TRAVELS | STAYS
     for intent in (state.intent, Heading(0, -1), None):
-        state = SessionState(
+        goes = SessionState(
             state._replace(intent=intent), Viewport(30, 20), 4, 6, False, [[], 3], True
         )
-        assert repr(unpack(pack(state))) == repr(state._replace(rates=((), 3)))
+        assert repr(unpack(pack(goes))) == repr(goes._replace(rates=((), 3)))
     greeting = PendingHello(
         Hello("W", Viewport(30, 20), "token", "near", (1, 2), "ticket", "owner"),
-        Spawn(5, (3, 4), Met("host", (5, 6), None), 1),
+        Spawn(5, (3, 4), Inviter("host", (5, 6), None), 1),
         [(6, ["hello"])],
     )
     assert repr(unpack(pack(greeting))) == repr(greeting._replace(early=((6, ("hello",)),)))

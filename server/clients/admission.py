@@ -248,8 +248,10 @@ class Admission:
 
     def _check_moderation(self, claim: Claim | None, request: Request, hello: Hello) -> None:
         """Raise Refused if a moderation action keeps a client out."""
-        id = None if claim is None else claim.id
-        self._node.moderation.admit(id, request.address, hello.owner)
+        id, moderation = None if claim is None else claim.id, self._node.moderation
+        if id is not None:
+            moderation.link_owner(id, hello.owner)
+        moderation.check_access(id, request.address, hello.owner)
 
     def _check_seats(self, request: Request) -> None:
         """Raise Refused if there is no room for another player, or for one from this address."""

@@ -140,7 +140,8 @@ def key(session: Session, text: str) -> None:
             "key", "this player has a different key: to play as somebody else, start over"
         )
     # Whoever was sent away may have come back as somebody else.
-    session.node.moderation.admit(resident.id, session.address, owner)
+    session.node.moderation.link_owner(resident.id, owner)
+    session.node.moderation.check_access(resident.id, session.address, owner)
     if not resident.owner and not session.limits.meet(owner, session.address):
         # Clients send it again by themselves; players read this.
         sentence = "many new players came from your address: for now, nothing you do counts"

@@ -32,11 +32,12 @@ NOTICE: Final = "notice"
 #: The actions that apply to a player's id -> the same for all players with a key.
 BY_OWNER: Final = {KICK: "kick owner", MUTE: "mute owner"}
 
-#: Not an action, but what a node knows of a player that one of them applies to: its key.
-OWNER_KEY: Final = "key"
+#: Not an action: links a player's id to its owner, so that an action on the id applies to all
+#: players of that owner.
+OWNER_LINK: Final = "key"
 
-#: How many characters of an owner, a hash of a key, are enough to know it by.
-MARK_CHARS: Final = 16
+#: How many characters of an owner, a hash of a key, identify it.
+OWNER_PREFIX_CHARS: Final = 16
 
 #: The name of their queue in the store, which is one group.
 ACTIONS_QUEUE: Final = "orders"
@@ -74,13 +75,13 @@ class Moderation:
     """The actions that are in force, as this node knows them.
 
     `subject` is what an action applies to: for KICK and MUTE a player's id in digits, for BY_OWNER
-    the first MARK_CHARS characters of an owner or, for a player without a key, as many hexadecimal
-    digits of its id; for BAR an address or network as `network` gives it, for DOOR "", and for
-    NOTICE the text.
+    the first OWNER_PREFIX_CHARS characters of an owner or, for a player without a key, as many
+    hexadecimal digits of its id; for BAR an address or network as `network` gives it, for DOOR "",
+    and for NOTICE the text.
 
     What applies to an id applies to all players with the same key. So the node that has the player
-    gives OWNER_KEY to all, with the mark of its owner and its id as `subject`. There is one for
-    each id, so a client that sends one key after the other displaces no actions.
+    gives OWNER_LINK to all, with the first characters of its owner and its id as `subject`. There
+    is one for each id, so a client that sends one key after the other displaces no actions.
     """
 
     def __init__(
@@ -94,10 +95,10 @@ class Moderation:
         self._residents = residents
         self._known: _Actions = {}
         #: Those that were applied here and are not written yet.
-        self._given: _Actions = {}
-        #: The mark of an owner -> the ids that were given with it.
+        self._unwritten: _Actions = {}
+        #: The prefix of an owner -> the ids that are linked to it.
         self._ids: dict[str, list[str]] = {}
-        self._asking = False
+        self._exchanging = False
         self._silenced: Callable[[int], None]
 
     def set_silenced_listener(self, silenced: Callable[[int], None]) -> None:
@@ -107,7 +108,7 @@ class Moderation:
     def __len__(self) -> int:
         """Return how many actions are in force."""
         return sum(
-            self.seconds(*one) > 0 for one in self._known if one[0] not in (NOTICE, OWNER_KEY)
+            self.seconds(*one) > 0 for one in self._known if one[0] not in (NOTICE, OWNER_LINK)
         )
 
     def start(self) -> None:
@@ -125,10 +126,13 @@ class Moderation:
                     if self.seconds(by_id, id):
                         self._apply(by_id, id, 0)
         if action in BY_OWNER:
-            for mark, ids in self._ids.items():
+            for owner_prefix, ids in self._ids.items():
                 # The key must be known for as long as the action is in force.
-                if subject in ids and self.seconds(OWNER_KEY, f"{mark} {subject}") < seconds:
-                    self._apply(OWNER_KEY, f"{mark} {subject}", seconds)
+                if (
+                    subject in ids
+                    and self.seconds(OWNER_LINK, f"{owner_prefix} {subject}") < seconds
+                ):
+                    self._apply(OWNER_LINK, f"{owner_prefix} {subject}", seconds)
         self._apply(action, subject, seconds)
 
     def _apply(self, action: str, subject: str, seconds: int) -> None:
@@ -137,7 +141,7 @@ class Moderation:
         at = now if before is None else max(now, before.at + 1)
         entry = _Action(at, now + 1000 * lasts if lasts else 0)
         if self._store_client.store is not None:
-            self._given[action, subject] = entry
+            self._unwritten[action, subject] = entry
         self._learn({**self._known, (action, subject): entry})
         self._exchange()
 
@@ -148,16 +152,21 @@ class Moderation:
 
     # What sessions ask.
 
-    def admit(self, id: int | None, address: str, owner: str) -> None:
-        """Raise Refused if an action keeps out a player, its key or its address, or newcomers.
+    def link_owner(self, id: int, owner: str) -> None:
+        """Let what applies to a player's id apply to its owner, if it has one, at all nodes. Call
+        it before `check_access` for each player that has shown its key."""
+        seconds = max(self.seconds(action, str(id)) for action in BY_OWNER)
+        if owner and seconds and not any(str(id) in ids for ids in self._ids.values()):
+            self._apply(OWNER_LINK, f"{owner[:OWNER_PREFIX_CHARS]} {id}", seconds)
+
+    def check_access(self, id: int | None, address: str, owner: str) -> None:
+        """Raise Refused if an action keeps out a player, its owner or its address, or newcomers.
 
         `id` is None for a newcomer. `address` is an IP address. `owner` is "" while the player has
         shown no key.
         """
         if not self._known:
             return
-        if id is not None:
-            self._link(id, owner)
         seconds = max(self.seconds(BAR, network(address)), self._against(KICK, id, owner))
         if seconds:
             raise kicked(seconds)
@@ -179,38 +188,33 @@ class Moderation:
         """Return for how many seconds a player is still kicked or muted, by its id or its key."""
         if not self._known:
             return 0
-        mark, by_owner = owner[:MARK_CHARS], BY_OWNER[action]
-        entries = [(by_owner, mark), *((action, same) for same in self._ids.get(mark, ()))]
+        owner_prefix, by_owner = owner[:OWNER_PREFIX_CHARS], BY_OWNER[action]
+        entries = [(by_owner, owner_prefix)]
+        entries += [(action, same) for same in self._ids.get(owner_prefix, ())]
         if id is not None:
             entries += [(action, str(id)), (by_owner, f"{id:016x}")]
         return max(self.seconds(*entry) for entry in entries)
-
-    def _link(self, id: int, owner: str) -> None:
-        """Let what applies to a player's id apply to its key too."""
-        seconds = max(self.seconds(action, str(id)) for action in BY_OWNER)
-        if owner and seconds and not any(str(id) in ids for ids in self._ids.values()):
-            self._apply(OWNER_KEY, f"{owner[:MARK_CHARS]} {id}", seconds)
 
     # What all nodes know.
 
     def _exchange(self) -> None:
         """Write the actions that were applied here, and read all."""
-        if self._asking:
+        if self._exchanging:
             return
-        self._asking, given = True, dict(self._given)
+        self._exchanging, given = True, dict(self._unwritten)
 
         def answered(items: list[Item]) -> None:
-            self._asking, now = False, self._loop.now()
-            for entry in given.items() & self._given.items():
-                del self._given[entry[0]]
+            self._exchanging, now = False, self._loop.now()
+            for entry in given.items() & self._unwritten.items():
+                del self._unwritten[entry[0]]
             known: _Actions = {}
             for item in items:
                 action, subject, at, *ends = msgpack.unpackb(item.body)
                 known[action, subject] = _Action(at, 0 if ends else now + item.delay)
-            self._learn({**known, **self._given})
+            self._learn({**known, **self._unwritten})
 
         def failed() -> None:
-            self._asking = False
+            self._exchanging = False
 
         self._store_client.ask(lambda store: self._write(store, given), answered, failed)
 
@@ -238,9 +242,9 @@ class Moderation:
         self._known = {key: entry for key, entry in last if entry.until > now}
         self._ids = {}
         for action, subject in self._known:
-            if action == OWNER_KEY:
-                mark, id = subject.split()
-                self._ids.setdefault(mark, []).append(id)
+            if action == OWNER_LINK:
+                owner_prefix, id = subject.split()
+                self._ids.setdefault(owner_prefix, []).append(id)
         for (action, subject), entry in self._known.items():
             old = before.get((action, subject))
             if old is None or old.at != entry.at:
@@ -248,12 +252,12 @@ class Moderation:
 
     def _carry_out(self, action: str, subject: str) -> None:
         seconds = self.seconds(action, subject)
-        self._loop.stats["moderation_actions"] += action != OWNER_KEY
+        self._loop.stats["moderation_actions"] += action != OWNER_LINK
         log_line("moderation", action=action, who=subject, seconds=seconds)
         if action == NOTICE:
             message = error("notice", subject)
             self._residents.each_screen(lambda screen: screen.answer(message))
-        if action in (*BY_OWNER, *BY_OWNER.values(), OWNER_KEY):
+        if action in (*BY_OWNER, *BY_OWNER.values(), OWNER_LINK):
             for player in self._meant(subject):
                 self._enforce(player)
         if action in BY_OWNER:
@@ -261,7 +265,7 @@ class Moderation:
             if resident is None:
                 self._silenced(int(subject))
             else:
-                self._link(resident.id, resident.owner)
+                self.link_owner(resident.id, resident.owner)
         if action == BAR:
             for screen in self._residents.screens():
                 if network(screen.address) == subject:
@@ -269,14 +273,19 @@ class Moderation:
 
     def _meant(self, subject: str) -> list[Resident]:
         """Return the players of this node that an action applies to, by id or by key. For an
-        OWNER_KEY these are the others with that key."""
+        OWNER_LINK these are the others with that key."""
         first, _, known = subject.partition(" ")
-        marks = {first} | {mark for mark, ids in self._ids.items() if subject in ids}
+        owner_prefixes = {first} | {
+            owner_prefix for owner_prefix, ids in self._ids.items() if subject in ids
+        }
         return [
             r
             for r in self._residents.by_id.values()
             if str(r.id) != known
-            and (r.owner[:MARK_CHARS] in marks or subject in (str(r.id), f"{r.id:016x}"))
+            and (
+                r.owner[:OWNER_PREFIX_CHARS] in owner_prefixes
+                or subject in (str(r.id), f"{r.id:016x}")
+            )
         ]
 
     def _enforce(self, resident: Resident) -> None:

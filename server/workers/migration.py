@@ -224,7 +224,8 @@ class Migration(Placement[int]):
         session.resume(state)
         try:
             # This worker may know a moderation action that the sending worker did not.
-            node.moderation.admit(player.id, session.address, player.owner)
+            node.moderation.link_owner(player.id, player.owner)
+            node.moderation.check_access(player.id, session.address, player.owner)
         except protocol.Refused as refused:
             session.refuse(refused)
             return

@@ -12,7 +12,7 @@ from flatlands.server.game.hooks import CALLS_WAITING, Hook, HookQueues, PlayerG
 from flatlands.server.game.me import Me
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.players.moderation import BY_OWNER, MARK_CHARS, MUTE
+from flatlands.server.players.moderation import BY_OWNER, MUTE, OWNER_PREFIX_CHARS
 from flatlands.server.runtime.limits import Rate
 from flatlands.server.storage.things import Event
 from flatlands.world.track import UNIT
@@ -121,7 +121,7 @@ def test_a_message_whose_fields_are_no_array_breaks_the_protocol(shop):
 def test_a_muted_player_says_nothing_by_an_action(shop):
     harness, client = shop
     client.send(KEY, "a-key-of-tests-and-nobody")
-    mark = harness.node.residents.by_id[client.id].owner[:MARK_CHARS]
+    mark = harness.node.residents.by_id[client.id].owner[:OWNER_PREFIX_CHARS]
     harness.node.moderation.apply(BY_OWNER[MUTE], mark, 60)
     client.send(DO, "buy", ["a word", 1, True])
     assert client.model.errors == ["muted"] and not Shop.said

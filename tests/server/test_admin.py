@@ -11,7 +11,7 @@ import pytest
 from flatlands import __version__
 from flatlands.server.clients import sessions
 from flatlands.server.net.http_budget import TURN_KEY, TimeBudget, Turn
-from flatlands.server.players.moderation import MARK_CHARS
+from flatlands.server.players.moderation import OWNER_PREFIX_CHARS
 from flatlands.server.storage.boards import owner_of
 from flatlands.server.web.admin import operator_pages
 from flatlands.server.web.pages import make_pages
@@ -230,7 +230,7 @@ def said_key(server, name, secret):
 
 def test_actions_on_a_key_outlive_the_server(tmp_path):
     secret = "a-key-of-tests-and-nobody"
-    owner = owner_of(secret)[:MARK_CHARS]
+    owner = owner_of(secret)[:OWNER_PREFIX_CHARS]
     settings = {"ADMIN_TOKEN": ADMIN, "STORE_URL": f"sqlite:///{tmp_path / 'store.db'}"}
     with inside(**settings) as server:
         ben = said_key(server, "Ben", secret)

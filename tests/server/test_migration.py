@@ -10,7 +10,7 @@ from flatlands.server.clients.session_transfer import PendingHello, SessionState
 from flatlands.server.cluster import placement
 from flatlands.server.cluster.districts import COLUMNS, ROWS
 from flatlands.server.players.invitations import Inviter
-from flatlands.server.players.moderation import BY_OWNER, KICK, MARK_CHARS
+from flatlands.server.players.moderation import BY_OWNER, KICK, OWNER_PREFIX_CHARS
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.takeovers import NAMED_EVERY_MS, RELEASED_FOR_MS
 from flatlands.server.squares.outbox import REST_MOST
@@ -340,7 +340,7 @@ def test_a_player_passed_to_a_worker_that_has_an_order_against_it_is_sent_away(m
     [walker] = settled(machine, (-1, 0))
     walker.send(10, "a-key-of-tests-and-nobody")
     machine.run(4000)
-    mark = machine.hosts[0].node.residents.by_id[walker.id].owner[:MARK_CHARS]
+    mark = machine.hosts[0].node.residents.by_id[walker.id].owner[:OWNER_PREFIX_CHARS]
     order = (BY_OWNER[KICK], mark) if by_key else (KICK, str(walker.id))
     # The worker that it comes from has not read the order yet.
     machine.hosts[1].node.moderation.apply(*order, 600)

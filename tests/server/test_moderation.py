@@ -9,11 +9,11 @@ from flatlands.server.players.moderation import (
     BY_OWNER,
     DOOR,
     KICK,
-    MARK_CHARS,
     MUTE,
     NOTICE,
     NOTICE_FOR_S,
-    OWNER_KEY,
+    OWNER_LINK,
+    OWNER_PREFIX_CHARS,
     network,
 )
 from flatlands.server.storage.boards import owner_of
@@ -25,7 +25,7 @@ KNOWN = ACTIONS_EVERY_MS + 100
 
 #: A secret of a browser, and how actions name it.
 SECRET = "a-key-of-tests-and-nobody"
-OWNER = owner_of(SECRET)[:MARK_CHARS]
+OWNER = owner_of(SECRET)[:OWNER_PREFIX_CHARS]
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_a_player_without_a_key_is_named_by_its_id_as_undo_names_it(two):
     assert back.model.errors == ["kicked"]
     # Without a key there is nothing by which a newcomer is known.
     assert harness.client(harness.hosts[0]).hello("B").connection.closed is None
-    assert not any(action == OWNER_KEY for action, _ in moderation(harness)._known)
+    assert not any(action == OWNER_LINK for action, _ in moderation(harness)._known)
     # One that was named by its id is let in by that name too.
     give(harness, BY_OWNER[KICK], f"{b.id:016x}", 0)
     give(harness, KICK, str(b.id), 600)

@@ -9,7 +9,7 @@ from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.search import READING_MS, Texts
 from flatlands.server.messages.peer_protocol import Seek
 from flatlands.server.players import names
-from flatlands.server.players.moderation import BY_OWNER, MARK_CHARS, MUTE
+from flatlands.server.players.moderation import BY_OWNER, MUTE, OWNER_PREFIX_CHARS
 from flatlands.server.players.names import NAME_ANSWER_MS, NAME_ASKS, NAME_LOOKS, folded, matches
 from flatlands.server.players.names import NAME_KEPT_MS as ANSWER_KEPT_FOR
 from flatlands.world.track import UNIT
@@ -65,7 +65,7 @@ def test_a_player_that_is_muted_or_has_lost_its_connection_or_left_is_not_found(
     assert sorted(sought(ada, "ro")[0]) == ["Rob", "Roy"]
     away.connection.lose(1006)
     order = (
-        (BY_OWNER[MUTE], loud.session.playing.owner[:MARK_CHARS])
+        (BY_OWNER[MUTE], loud.session.playing.owner[:OWNER_PREFIX_CHARS])
         if by_key
         else (MUTE, str(loud.id))
     )

@@ -4,7 +4,7 @@ import pytest
 
 from flatlands.games.flatlands.today import ASK_EVERY_MS, NAMES_MOST, TODAY_QUEUE
 from flatlands.games.flatlands.walkers.herd import Sizes
-from flatlands.server.players.moderation import BY_OWNER, KICK, MARK_CHARS, MUTE
+from flatlands.server.players.moderation import BY_OWNER, KICK, MUTE, OWNER_PREFIX_CHARS
 from games.flatlands.tests.harness import Harness
 from games.flatlands.walkers.tests.test_herd import herding
 from tests.server.harness import Broken
@@ -70,7 +70,7 @@ def test_the_name_of_a_player_that_is_kicked_or_muted_is_removed(two, deed, by_k
     bad = come(two, "Bad", host=1)
     two.run(2 * ASK_EVERY_MS)
     owner = bad.session.playing.owner
-    order = (BY_OWNER[deed], owner[:MARK_CHARS]) if by_key else (deed, str(bad.id))
+    order = (BY_OWNER[deed], owner[:OWNER_PREFIX_CHARS]) if by_key else (deed, str(bad.id))
     two.hosts[0].node.moderation.apply(*order, 600)
     assert told(two) == told(two, 1) == [["Ben"], 1]
     if deed == MUTE:

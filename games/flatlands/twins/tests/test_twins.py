@@ -14,7 +14,7 @@ from flatlands.games.flatlands.twins.twins import (
     TOLD_WITHIN_TILES,
     Twins,
 )
-from flatlands.server.players.moderation import BY_OWNER, MARK_CHARS, MUTE
+from flatlands.server.players.moderation import BY_OWNER, MUTE, OWNER_PREFIX_CHARS
 from flatlands.testkit import World
 from games.flatlands.tests.worlds import lonely, noted, part, resident, same_person, spoil
 
@@ -161,7 +161,7 @@ def test_nobody_is_told_of_a_muted_player_or_of_everybody_in_a_crowd(by_key):
     world = start(nodes=1)
     scout, twin = found(world)
     ada = beside(world, twin, "Ada", -1)
-    mark = resident(world, ada).owner[:MARK_CHARS]
+    mark = resident(world, ada).owner[:OWNER_PREFIX_CHARS]
     order = (BY_OWNER[MUTE], mark) if by_key else (MUTE, str(ada.id))
     world._hosts[0].node.moderation.apply(*order, 600)
     on(world, twin, (ada, -1))

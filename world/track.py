@@ -144,6 +144,9 @@ class Goal:
 
 Intent = Heading | Goal | None
 
+#: The kinds of intents, by the numbers that they have in messages between nodes.
+INTENTS: Final[tuple[type[Heading | Goal] | None, ...]] = (None, Heading, Goal)
+
 
 def passing(x: int, dx: int, duration: int, border: int) -> int | None:
     """Return after how many ms a track first passes a border along one axis, or None.

@@ -18,10 +18,10 @@ from flatlands.server.node import Node
 from flatlands.server.players.invitations import Inviter
 from flatlands.server.players.movement import face
 from flatlands.server.players.recording import dated
-from flatlands.server.players.resident import Resident, State, ms_left, next_incarnation
+from flatlands.server.players.resident import Resident, State, next_incarnation
 from flatlands.server.players.residents import new_id
 from flatlands.server.players.spots import Position
-from flatlands.server.players.takeovers import WITHDRAWN, Elsewhere
+from flatlands.server.players.takeovers import WITHDRAWN, TakenOver
 from flatlands.server.runtime.limits import JOINS, RETURNS, Limits
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.world.grid import Square, Viewport
@@ -368,7 +368,7 @@ class Admission:
     ) -> PendingDecision:
         """Let a client come back at this node, as the player that its token names."""
         node = self._node
-        resident, elsewhere = node.residents.by_id.get(claim.id), None
+        resident, taken_over = node.residents.by_id.get(claim.id), None
         # If two connections show a player's token, the later one gets the player.
         node.takeovers.withdraw(claim.id)
         if resident is not None and resident.screen is not None:
@@ -380,68 +380,69 @@ class Admission:
             if node.peers.peers:
                 # Another node may have the player, and hands it over when it is asked.
                 self._reserved_seats += 1
-                elsewhere = yield partial(node.takeovers.ask, claim.id)
+                taken_over = yield partial(node.takeovers.ask, claim.id)
                 self._reserved_seats -= 1
-            if elsewhere is WITHDRAWN:
+            if taken_over is WITHDRAWN:
                 raise Superseded
             if request.client.connected:
                 self._check_moderation(claim, request, hello)
-            elif elsewhere is None or not elsewhere.name:
+            elif taken_over is None or not taken_over.name:
                 return None
-            resident = self._return(claim, elsewhere, hello, host)
+            resident = self._return(claim, taken_over, hello, host)
             if not request.client.connected:
                 return Admitted(resident, host, back=True, resumed=False)
         elif host is not None:
             node.movement.put(resident, host.place)
-        return self._let_in(resident, hello, host, back=True, elsewhere=elsewhere)
+        return self._let_in(resident, hello, host, back=True, taken_over=taken_over)
 
     def _return(
-        self, claim: Claim, elsewhere: Elsewhere | None, hello: Hello, host: Inviter | None
+        self, claim: Claim, taken_over: TakenOver | None, hello: Hello, host: Inviter | None
     ) -> Resident:
-        """Return a new resident for a player that comes back; `elsewhere` is what another node has
+        """Return a new resident for a player that comes back; `taken_over` is what another node has
         answered, or None."""
         node, id, name = self._node, claim.id, hello.name
         seqs, place = [claim.seq, node.last_seq(id)], self._place(hello, claim, host)
-        if elsewhere is None and id in node.takeovers.released:
+        if taken_over is None and id in node.takeovers.released:
             # The node to which this one has handed it over may be dead.
-            elsewhere = _as_it_was(node.takeovers.released[id], node.loop.now())
-        if elsewhere is not None:
-            name = elsewhere.name or name
-            seqs.append(elsewhere.seq)
+            handed_over = node.takeovers.released[id]
+            taken_over = TakenOver.of_resident(handed_over, node.loop.now())
+        if taken_over is not None:
+            name = taken_over.name or name
+            seqs.append(taken_over.seq)
             if host is None:
-                place = elsewhere.place
+                place = taken_over.place
         # Its new events must have higher seqs than all that were published before.
         seq, now = next_incarnation(max(seqs)), node.loop.now()
-        walk = elsewhere.walk if elsewhere is not None and host is None else None
-        if elsewhere is not None and walk is not None:
+        walk = taken_over.walk if taken_over is not None and host is None else None
+        if taken_over is not None and walk is not None:
             square = node.grid.square(*walk.track.at(now))
-            state = State(id, seq, name, walk.track, square, now, pace=elsewhere.pace)
+            state = State(id, seq, name, walk.track, square, now, pace=taken_over.pace)
             values = node.residents.values
             resident = node.residents.take_in(state._replace(values=values, intent=walk.intent))
             node.stats["moved_here"] += 1
             now = walk.at
         else:
             resident = node.residents.join(name, place, id=id, seq=seq)
-        if elsewhere is not None and elsewhere.name:
-            self._go_on_as_it_was(resident, elsewhere, place, now)
+        if taken_over is not None and taken_over.name:
+            self._go_on_as_it_was(resident, taken_over, place, now)
         else:
             node.residents.restore(resident, claim.fields)
-        node.takeovers.watch(id)
+        node.takeovers.keep_announcing(id)
         return resident
 
     def _go_on_as_it_was(
-        self, resident: Resident, elsewhere: Elsewhere, place: Position, handed_over_at: int
+        self, resident: Resident, taken_over: TakenOver, place: Position, handed_over_at: int
     ) -> None:
         """Give a new resident at `place` all else that the player had at the node that handed it
         over."""
         node = self._node
         # It is not a newcomer that only has a look.
         resident.acted = True
-        node.residents.become(resident, elsewhere.pace, elsewhere.lasts, elsewhere.values)
-        node.residents.appear(resident, elsewhere.name, elsewhere.look)
+        node.residents.become(resident, taken_over.pace, taken_over.lasts, taken_over.values)
+        node.residents.appear(resident, taken_over.name, taken_over.look)
         node.router.came(resident.id)
-        if tuple(elsewhere.recorded[-2:]) == place:
-            resident.recorded = dated(elsewhere.recorded, handed_over_at)
+        if tuple(taken_over.recorded[-2:]) == place:
+            resident.recorded = dated(taken_over.recorded, handed_over_at)
 
     def _let_in(
         self,
@@ -450,7 +451,7 @@ class Admission:
         host: Inviter | None,
         *,
         back: bool,
-        elsewhere: Elsewhere | None = None,
+        taken_over: TakenOver | None = None,
     ) -> Admitted:
         """Let a client play as this resident; one that was invited turns towards its host."""
         if host is not None and host.way is not None:
@@ -459,11 +460,5 @@ class Admission:
             self._node.residents.appear(resident, hello.name, resident.look)
             resident.owner = hello.owner
             self._node.play.renamed(resident.id, hello.name, hello.owner)
-        resumed = elsewhere is not None and elsewhere.walk is not None
+        resumed = taken_over is not None and taken_over.walk is not None
         return Admitted(resident, host, back, resumed)
-
-
-def _as_it_was(resident: Resident, now: int) -> Elsewhere:
-    """Return what is known of a player that was handed over a moment ago."""
-    is_as = resident.pace, ms_left(resident.pace_until, now), resident.values, (), resident.look
-    return Elsewhere(resident.name, resident.seq, resident.track.at(now), *is_as)

@@ -297,7 +297,7 @@ class Session(ClientScreen):
             flush=max(self.sent, self.earlier),
             linked=self._link_sent,
             rates=list(self.rates.full_at.items()),
-            watched=self.node.takeovers.watches(resident.id),
+            watched=self.node.takeovers.is_announced(resident.id),
         )
 
     def release_to_worker(self) -> None:
@@ -323,7 +323,7 @@ class Session(ClientScreen):
             player = player._replace(seq=next_incarnation(known))
         resident = self.node.residents.take_in(player)
         if state.watched:
-            self.node.takeovers.watch(resident.id)
+            self.node.takeovers.keep_announcing(resident.id)
         self.play(resident)
         self.node.residents.attach(resident, self, state.view, resumed=True)
 

@@ -19,7 +19,7 @@ from flatlands.server.messages.table import NUMBER, Field, Row, number
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT, is_address
 from flatlands.world.batches import RECORD, WIDE, Content
 from flatlands.world.tiles import WRITE
-from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
+from flatlands.world.track import INTENTS, PACE_LEAST, PACE_MOST, REACH, Heading
 
 # The kinds of messages on a square's channel. 45, 48 and 53 were used by earlier versions.
 BATCH = 20
@@ -77,14 +77,6 @@ RECORDED = 260
 MACHINES = 500
 #: The most lines between the whole world and one machine's district.
 LINES = 200
-
-# What leads a player that is handed over.
-#: Nothing but its track.
-_STANDS = 0
-#: A direction.
-_HEADS = 1
-#: A goal.
-_GOES = 2
 
 #: A player that was found by its name: its id, name, and square.
 Found = list[Any]
@@ -472,8 +464,8 @@ def _is_walk(walk: Sequence[Any]) -> bool:
         and max(map(abs, (x, y, p, q))) <= _FAR
         and max(abs(dx), abs(dy)) <= REACH
         and 0 <= duration <= TIME_MOST
-        and _STANDS <= kind <= _GOES
-        and (kind != _HEADS or max(abs(p), abs(q)) == 1)
+        and 0 <= kind < len(INTENTS)
+        and (INTENTS[kind] is not Heading or max(abs(p), abs(q)) == 1)
     )
 
 

@@ -17,6 +17,7 @@ from flatlands.server.players.recording import aged
 from flatlands.server.players.resident import (
     INCARNATION,
     Resident,
+    State,
     incarnation,
     ms_left,
     next_incarnation,
@@ -26,7 +27,7 @@ from flatlands.server.players.spots import Position
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
-from flatlands.world.track import PACE_USUAL, Goal, Heading, Intent, Track
+from flatlands.world.track import INTENTS, PACE_USUAL, Intent, Track
 
 #: How long a takeover waits for an answer. After that no other node has the player.
 TAKEOVER_ANSWER_MS = 300
@@ -45,8 +46,8 @@ GONE_PUBLISHED_AFTER_MS = 400
 NAMED_EVERY_MS = 4000
 
 
-class Elsewhere(NamedTuple):
-    """What another node answered about a player that it had.
+class TakenOver(NamedTuple):
+    """What is known of a player that comes here from another node, as that one answered.
 
     `name` is "" if the player had left before: the node did not have to hand it over. `place` is a
     position (x, y) in units. It goes at its `pace` for `lasts` more ms (0: for good), and the game
@@ -64,6 +65,34 @@ class Elsewhere(NamedTuple):
     look: int = 0
     walk: "Walk | None" = None
 
+    @classmethod
+    def of_resident(cls, resident: Resident | State, now: int) -> "TakenOver":
+        """Return what this node knows of a player that it has, or had: all but its recorded way."""
+        return cls(
+            name=resident.name,
+            seq=resident.seq,
+            place=resident.track.at(now),
+            pace=resident.pace,
+            lasts=ms_left(resident.pace_until, now),
+            values=resident.values,
+            look=resident.look,
+        )
+
+    @classmethod
+    def of_message(cls, player: Handover, ahead: int) -> "TakenOver":
+        """Return what another node, whose clock is `ahead` ms behind this node's, has answered."""
+        return cls(
+            name=player.known_as,
+            seq=player.seq,
+            place=(player.x, player.y),
+            pace=player.pace,
+            lasts=player.lasts,
+            values=player.values,
+            recorded=player.recorded,
+            look=player.look,
+            walk=_read_walk(player.walk, ahead),
+        )
+
 
 class Walk(NamedTuple):
     """What a player that goes on at another node does: its track, and where that is to lead. It was
@@ -74,15 +103,12 @@ class Walk(NamedTuple):
     intent: Intent
 
 
-#: The kinds of intents, as a handover has them: from 1 on, 0 for none.
-_KINDS: Final[tuple[type[Heading | Goal], ...]] = Heading, Goal
-
-
 def _pack_walk(now: int, track: Track, intent: Intent) -> list[int]:
     """Return a walk as nodes tell each other of it: when it is handed over, the numbers of the
     track, the kind of the intent and its two numbers. Times are the sender's."""
-    to = (0, 0, 0) if intent is None else (_KINDS.index(type(intent)) + 1, intent.x, intent.y)
-    return [now, *track.numbers(), *to]
+    to = (0, 0) if intent is None else (intent.x, intent.y)
+    kind = INTENTS.index(None if intent is None else type(intent))
+    return [now, *track.numbers(), kind, *to]
 
 
 def _read_walk(walk: Sequence[int], ahead: int) -> Walk | None:
@@ -90,12 +116,13 @@ def _read_walk(walk: Sequence[int], ahead: int) -> Walk | None:
     if not walk:
         return None
     sent, x, y, dx, dy, start, duration, kind, *to = walk
-    intent = _KINDS[kind - 1](*to) if kind else None
+    make = INTENTS[kind]
+    intent = None if make is None else make(*to)
     return Walk(sent + ahead, Track(x, y, dx, dy, start + ahead, duration), intent)
 
 
 #: What is answered to a takeover that a later one of the same player has replaced.
-WITHDRAWN: Final = Elsewhere("", 0, (0, 0))
+WITHDRAWN: Final = TakenOver(name="", seq=0, place=(0, 0))
 
 
 class Takeovers:
@@ -117,18 +144,18 @@ class Takeovers:
         self._peers = peers
         self._was_sent = was_sent
         #: The takeovers of this node that wait for an answer, by the player's id.
-        self._asked: dict[int, Callable[[Elsewhere | None], None]] = {}
+        self._asked: dict[int, Callable[[TakenOver | None], None]] = {}
         self._overdue = TimerQueue(self._loop, lambda id, _due: self._answer(id, None))
         #: The ids of players that may be at another node too. A player is among them until it has
         #: left and been forgotten.
-        self._watched = TimerQueue(self._loop, self._name)
+        self._announced = TimerQueue(self._loop, self._announce_due)
         #: Players that were handed over, by their ids, until it is published that they are gone,
         #: and the ids of those that another node has.
         self.released: dict[int, Resident] = {}
         self._arrived: set[int] = set()
         self._ending = TimerQueue(self._loop, self._vanish)
 
-    def ask(self, id: int, done: Callable[[Elsewhere | None], None]) -> None:
+    def ask(self, id: int, done: Callable[[TakenOver | None], None]) -> None:
         """Ask all other nodes for a player. Call `withdraw` first, if a takeover may be waiting.
 
         `done` is called with the answer, with None after TAKEOVER_ANSWER_MS, or with WITHDRAWN.
@@ -142,25 +169,26 @@ class Takeovers:
         if id in self._asked:
             self._answer(id, WITHDRAWN)
 
-    def _answer(self, id: int, elsewhere: Elsewhere | None) -> None:
+    def _answer(self, id: int, taken_over: TakenOver | None) -> None:
         self._overdue.drop(id)
-        self._asked.pop(id)(elsewhere)
+        self._asked.pop(id)(taken_over)
 
-    def watch(self, id: int) -> None:
-        """Name a player to the other nodes from now on, because it may be at one of them too.
+    def keep_announcing(self, id: int) -> None:
+        """Announce a player to the other nodes again and again, because it may be at one of them
+        too.
 
         It came back to this node, or to the worker that had it before, or was here and is gone.
         """
-        if id not in self._watched:
-            # Players that come at the same time are named at different times.
-            self._watched.put(id, self._loop.now() + id % NAMED_EVERY_MS)
+        if id not in self._announced:
+            # Players that come at the same time are announced at different times.
+            self._announced.put(id, self._loop.now() + id % NAMED_EVERY_MS)
 
-    def watches(self, id: int) -> bool:
-        """Return whether a player is named to the other nodes again and again."""
-        return id in self._watched
+    def is_announced(self, id: int) -> bool:
+        """Return whether a player is announced to the other nodes again and again."""
+        return id in self._announced
 
-    def name(self, ids: Iterable[int]) -> None:
-        """Name players that are here to the other nodes now: any that has one hands it over."""
+    def announce(self, ids: Iterable[int]) -> None:
+        """Announce players that are here to the other nodes now: any that has one hands it over."""
         for id in ids:
             resident = self._residents.by_id.get(id)
             if resident is not None and self._peers.peers:
@@ -182,25 +210,9 @@ class Takeovers:
         self._arrived.discard(id)
         self._ending.put(id, self._loop.now() + RELEASED_FOR_MS)
         if node is not None:
-            lasts = ms_left(resident.pace_until, now)
-            x, y = resident.track.at(now)
-            recorded = resident.recorded
-            answer = Handover(
-                node=self._node,
-                player=id,
-                to=node,
-                known_as=resident.name,
-                seq=resident.seq,
-                x=x,
-                y=y,
-                pace=resident.pace,
-                lasts=lasts,
-                values=resident.values,
-                recorded=aged(recorded, resident.track, now) if recorded else [],
-                look=resident.look,
-                walk=walk,
-            )
-            self._bus.to_node(node, pack(answer))
+            recorded = aged(resident.recorded, resident.track, now)
+            known = TakenOver.of_resident(resident, now)._replace(recorded=recorded)
+            self._answer_takeover(id, node, known, walk)
             self._loop.stats["released"] += 1
 
     def _has_arrived(self, id: int, seq: int) -> None:
@@ -233,33 +245,49 @@ class Takeovers:
         if resident is not None:
             self.hand_over(resident, node)
         elif id in self._residents.left:
-            seq, (x, y) = self._residents.left[id]
-            left = Handover(self._node, id, node, "", seq, x, y, PACE_USUAL, 0, (), (), 0, ())
-            self._bus.to_node(node, pack(left))
+            seq, place = self._residents.left[id]
+            self._answer_takeover(id, node, TakenOver(name="", seq=seq, place=place))
+
+    def _answer_takeover(
+        self, id: int, node: int, known: TakenOver, walk: Sequence[int] = ()
+    ) -> None:
+        """Tell a node what this one knows of a player that it has asked for."""
+        x, y = known.place
+        answer = Handover(
+            node=self._node,
+            player=id,
+            to=node,
+            known_as=known.name,
+            seq=known.seq,
+            x=x,
+            y=y,
+            pace=known.pace,
+            lasts=known.lasts,
+            values=known.values,
+            recorded=known.recorded,
+            look=known.look,
+            walk=walk,
+        )
+        self._bus.to_node(node, pack(answer))
 
     def handed_over(self, player: Handover) -> None:
         """Take the answer to a takeover, if it is for this node."""
         if player.to == self._node:
-            id, walk = player.player, player.walk
-            if id in self._asked:
-                ahead = self._peers.note_message(player.node, walk[0]) if walk else 0
-                elsewhere = Elsewhere(
-                    player.known_as,
-                    player.seq,
-                    (player.x, player.y),
-                    player.pace,
-                    player.lasts,
-                    player.values,
-                    player.recorded,
-                    player.look,
-                    _read_walk(walk, ahead),
-                )
-                self._answer(id, elsewhere)
-            else:
-                # The answer is late. At least it gives a seq that is already used, and the other
-                # node may hear of the player nowhere else.
-                self._outlive(id, player.seq)
-                self.name([id])
+            is_asked = player.player in self._asked
+            ahead = 0
+            if is_asked and player.walk:
+                ahead = self._peers.note_message(player.node, player.walk[0])
+            self.settle(player.player, TakenOver.of_message(player, ahead))
+
+    def settle(self, id: int, taken_over: TakenOver) -> None:
+        """Use what another node, or another worker of this machine, had of a player."""
+        if id in self._asked:
+            self._answer(id, taken_over)
+        else:
+            # The answer is late. At least it gives a seq that is already used, and the other node
+            # may hear of the player nowhere else.
+            self._raise_seq_above(id, taken_over.seq)
+            self.announce([id])
 
     def hosted(self, player: Hosted) -> None:
         """Compare a player that came back to another node with those that are, or were, here."""
@@ -284,7 +312,7 @@ class Takeovers:
     def left(self, player: Left) -> None:
         """Raise the seq of a player, if it is here, above that with which it left another node."""
         if player.node != self._node:
-            self._outlive(player.player, player.seq)
+            self._raise_seq_above(player.player, player.seq)
 
     def entered(self, node: int, _square: Square, id: int, seq: int) -> None:
         """Compare a player that another node has published in a square with those that are, or
@@ -298,7 +326,7 @@ class Takeovers:
 
     def exited(self, _square: Square, id: int, seq: int) -> None:
         """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
-        self._outlive(id, seq)
+        self._raise_seq_above(id, seq)
         self._has_arrived(id, seq)
 
     def enter_ignored(self, id: int, seq: int) -> None:
@@ -326,7 +354,7 @@ class Takeovers:
         else:
             self._has_arrived(id, seq)
 
-    def _outlive(self, id: int, seq: int) -> None:
+    def _raise_seq_above(self, id: int, seq: int) -> None:
         """Begin the next incarnation of a player that is here if its seq is not above `seq`.
 
         Another node has published the player up to `seq`, so no node would believe what this one
@@ -366,10 +394,10 @@ class Takeovers:
         if again is None and not arrived:
             self._loop.stats["vanished"] += 1
             self._residents.remember(resident)
-            self.watch(id)
+            self.keep_announcing(id)
             self._publish_left(id, resident.seq)
 
-    def _name(self, id: int, _due: int) -> None:
+    def _announce_due(self, id: int, _due: int) -> None:
         """Publish that a watched player is here, or has left."""
         resident, left = self._residents.by_id.get(id), self._residents.left.get(id)
         if resident is not None:
@@ -378,4 +406,4 @@ class Takeovers:
             self._publish_left(id, left[0])
         else:
             return
-        self._watched.put(id, self._loop.now() + NAMED_EVERY_MS)
+        self._announced.put(id, self._loop.now() + NAMED_EVERY_MS)

@@ -23,13 +23,13 @@ from flatlands.server.clients.sessions import Sessions
 from flatlands.server.cluster.districts import WorkerLoad, read_plan, shard_name
 from flatlands.server.cluster.placement import Placement
 from flatlands.server.messages import protocol
-from flatlands.server.messages.peer_protocol import Handover
 from flatlands.server.net.connection import Connection
 from flatlands.server.net.frames import close_frame
 from flatlands.server.net.socket_passing import Passage
 from flatlands.server.node import Node
 from flatlands.server.players.recording import aged
-from flatlands.server.players.resident import Resident, ms_left, next_incarnation
+from flatlands.server.players.resident import Resident, next_incarnation
+from flatlands.server.players.takeovers import TakenOver
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.workers.burden import Burden
@@ -213,11 +213,9 @@ class Migration(Placement[int]):
         node, player = self._node, state.player
         # Meanwhile its client may have come here on another connection, which is the newer one.
         now = self._loop.now()
-        place, lasts = player.track.at(now), ms_left(player.pace_until, now)
-        way = aged(player.recorded, player.track, now)
-        is_as = player.name, player.seq, *place, player.pace, lasts, player.values, way
-        handover = Handover(node.id, player.id, node.id, *is_as, player.look, ())
-        node.takeovers.handed_over(handover)
+        recorded = aged(player.recorded, player.track, now)
+        taken_over = TakenOver.of_resident(player, now)._replace(recorded=recorded)
+        node.takeovers.settle(player.id, taken_over)
         if player.id in node.residents.by_id:
             session.connection.abort()
             return

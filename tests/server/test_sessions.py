@@ -25,7 +25,7 @@ class Heard:
 
 def test_no_session_is_closed_before_it_was_asked_however_long_a_round_takes(monkeypatch):
     quiet, gone = Heard(at=100), Heard(at=100)
-    loop = SimpleNamespace(late=lambda: 0, now=lambda: 0)
+    loop = SimpleNamespace(recent_stall_ms=lambda: 0, now=lambda: 0)
     node = SimpleNamespace(loop=loop, stats=Counter(), router=None)
     sessions = Sessions(node, None, None, None)
     sessions.all = {quiet, gone}

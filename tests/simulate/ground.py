@@ -207,7 +207,7 @@ class Ground:
         there: dict[_Place, tuple[int, int]] = {}
         squares = {square_of(item.group) for item in self._store.each(layer.rows.queue)}
         for square, tile in layer.rows.read(self._store, sorted(squares)):
-            there[layer.number, square, tile.index] = tile.value, tile.at
+            there[layer.number, square, tile.tile_index] = tile.value, tile.at
         for square, values in known.items():
             for place, value in enumerate(values):
                 key = layer.number, square, place

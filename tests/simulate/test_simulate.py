@@ -119,7 +119,7 @@ def let_go_for_nothing(monkeypatch):
 
 def believe_nobody_again(monkeypatch):
     """A player of which another node has told more is never announced again."""
-    monkeypatch.setattr(Takeovers, "_outlive", lambda self, id, seq: None)
+    monkeypatch.setattr(Takeovers, "_raise_seq_above", lambda self, id, seq: None)
 
 
 def never_say_it_again(monkeypatch):

@@ -188,7 +188,7 @@ class Herd:
         else:
             beast = Person(self._stage, resident, self._company.mutter)
         self._beasts[id] = beast
-        self._takeovers.watch(id)
+        self._takeovers.keep_announcing(id)
         self._acts.put(id, beast.act(self._loop.now()))
 
     def _home(self, id: int) -> Position:
@@ -272,7 +272,7 @@ class Herd:
             self._host(id, seq, self._home(id) if track is None else track.at(now))
         self._loop.stats["herd_claimed"] += len(ids)
         # A node that still has one of them may not be subscribed to the square that it is in here.
-        self._takeovers.name(ids)
+        self._takeovers.announce(ids)
 
     def _check(self) -> None:
         """Host those that are missing, or remove those that no other node has taken."""

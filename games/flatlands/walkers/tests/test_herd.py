@@ -271,7 +271,7 @@ def test_a_node_whose_store_is_away_hands_its_herd_over(told, monkeypatch):
     kept.broker.lose_subscriptions(set(filter(kept.node.channels.is_square, kept.broker.channels)))
     [other] = others(harness)
     if not told:
-        monkeypatch.setattr(other.node.takeovers, "name", lambda _ids: None)
+        monkeypatch.setattr(other.node.takeovers, "announce", lambda _ids: None)
     store, kept.node.store_client.store = kept.node.store_client.store, Broken()
     while not other.node.game.herd.lease.held:
         watch.run(100)

@@ -118,7 +118,7 @@ def test_a_row_is_due_when_one_of_its_values_is_to_be_forgotten(zero):
     clock.time += ZERO_FOR_MS + 1
     assert not rows.fade(store, 20, clock.time)
     [item] = store.each("some")
-    places = [tile.index for _, tile in rows.read(store, [(0, 0)])]
+    places = [tile.tile_index for _, tile in rows.read(store, [(0, 0)])]
     assert item.delay > 9 * ZERO_FOR_MS and places == [5]
 
 

@@ -90,7 +90,7 @@ def test_what_is_lost_on_the_ground_is_found(what, monkeypatch):
         steps += [Step(2000, "walk", 0, 1, 1), Step(1500, "kill", 0, 0, 0)]
     world = Plan(1, 2, 0, True, tuple(steps), cells=True)
     assert fails(world) == ""
-    monkeypatch.setattr(LayerRegistry, "_look", lambda self: None)
+    monkeypatch.setattr(LayerRegistry, "_check", lambda self: None)
     save = CellLayer.save
     monkeypatch.setattr(
         CellLayer, "save", lambda self: self.persist == "write-through" and save(self)

@@ -20,9 +20,9 @@ from flatlands.needs import apart
 #: The folder in which the secret and the store are, beside the game.
 STATE_FOLDER = ".flatlands"
 
-#: The files of a game are looked at so often.
+#: The interval at which a game's files are checked for changes.
 LOOK_EVERY_SECONDS = 0.25
-#: A server may take so long to stop.
+#: The time that a server may take to stop.
 STOP_SECONDS = 10.0
 
 #: Folders that are not part of a game; nor are those whose names begin with a dot.

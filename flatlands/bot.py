@@ -32,7 +32,7 @@ REFUSED = {1002, 1003, 1007, 1008, 1009, 4001}
 #: What a bot is told of itself.
 OWN = ("message", "error")
 
-#: After a lost connection a bot comes back after so long. It waits twice as long after each attempt
+#: The pause before a bot comes back after a lost connection. It is twice as long after each attempt
 #: that fails.
 RECONNECT_SECONDS = 0.5
 #: It waits no longer before an attempt.
@@ -40,24 +40,24 @@ RECONNECT_SECONDS_MOST = 8.0
 
 #: The units of a tile.
 UNIT = 1024
-#: A bot acknowledges what it is told so often.
+#: The interval at which a bot acknowledges what it is told.
 ACK_EVERY_SECONDS = 1.0
-#: One acknowledgement in so many is a ping.
+#: One acknowledgement in this many is a ping.
 ACKS_PER_PING = 5
-#: A connection on which nothing comes for so long is dead.
+#: A connection on which nothing comes for this long is dead.
 SILENCE_SECONDS = 15.0
-#: A bot waits so long for a message before it has its turn.
+#: The time for which a bot waits for a message before it has its turn.
 TURN_SECONDS = 0.25
 
 #: Seconds, up to twice as many, until a key is sent again that was one too many.
 KEY_AGAIN = 10.0
 
-#: A clock may drift by so much between two pings.
+#: The most by which a clock drifts between two pings.
 DRIFT_MS = 1.0
 
-#: A player that left for a held square is drawn on for so long without its enter.
+#: The time for which a player that left for a held square is drawn on without its enter.
 IN_TRANSIT_MS = 2000
-#: The seq of a player that was removed is remembered for so long.
+#: The time for which the seq of a player that was removed is remembered.
 REMOVED_MS = 10_000
 
 

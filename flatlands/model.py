@@ -13,9 +13,9 @@ from functools import cache
 from math import isqrt
 from typing import Any
 
-#: The seq of a player that was removed is remembered for so long.
+#: The time for which the seq of a player that was removed is remembered.
 REMOVED_MS = 10_000
-#: A player that left for a held square is drawn on for so long without its enter.
+#: The time for which a player that left for a held square is drawn on without its enter.
 IN_TRANSIT_MS = 2000
 
 # The kinds of events.

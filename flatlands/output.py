@@ -27,7 +27,7 @@ _select = get_original("select", "select")
 #: Bytes that may wait for a reader, if the system allows a pipe that large.
 ROOM = 1 << 20
 
-#: The end of the process waits so long for the readers.
+#: The time for which the end of the process waits for the readers.
 FLUSH_SECONDS = 1.0
 
 

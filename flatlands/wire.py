@@ -73,7 +73,7 @@ _WIDE = struct.Struct("<HBBhhhhh")
 #: A sketch of a crowd after its slot: seq and ack, part of the square, steps.
 _SKETCH = struct.Struct("<BBBbb")
 
-#: Each step of a sketch beyond the first so many counts _COARSE_STEPS times.
+#: Each step of a sketch beyond this many counts _COARSE_STEPS times.
 _NEAR_STEPS = 64
 _COARSE_STEPS = 8
 _STEP_UNITS = 64

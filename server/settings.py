@@ -389,7 +389,7 @@ def game_of(
 
 def _options_of(game: str) -> list[_Option]:
     """Return the options of a game: the fields of its class Options that were made by `option`.
-    Raises Unfit."""
+    Raises InvalidGame."""
     options = games.part(game, "Options")
     if options is None:
         return []

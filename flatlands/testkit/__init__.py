@@ -29,7 +29,7 @@ from flatlands.world.track import Tile, tile_at
 
 log = logging.getLogger("flatlands")
 
-#: All nodes of a new world are ready after so long.
+#: The time after which all nodes of a new world are ready.
 START_SECONDS = 1.5
 
 #: Milliseconds of a second.

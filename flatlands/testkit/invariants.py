@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from flatlands.server.game.cell_layer import CellLayer
-from flatlands.server.storage.items import OF, THINGS_QUEUE
+from flatlands.server.storage.items import QUOTA_PREFIX, THINGS_QUEUE
 from flatlands.server.storage.rows import TILE
 from flatlands.stores.base import Score, Store
 from flatlands.testkit.client import Client
@@ -85,7 +85,9 @@ class Taken:
         """Note a thing that was taken. Raises AssertionError if it was before."""
         if queue.startswith(THINGS_QUEUE):
             # What only counts an owner's things is put and taken with each try to leave one.
-            assert id.startswith(OF) or (id, body) not in self.things, f"{id} was taken twice"
+            assert id.startswith(QUOTA_PREFIX) or (id, body) not in self.things, (
+                f"{id} was taken twice"
+            )
             self.things.add((id, body))
 
     def check(self, store: Store | None) -> None:

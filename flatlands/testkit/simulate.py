@@ -24,9 +24,9 @@ from flatlands.server.messages.table import Field
 from flatlands.testkit import SECOND, Player, World
 from flatlands.testkit.search import QUIET_STEP, Search, Step, parser
 
-#: A world has at most so many nodes at a time.
+#: The most nodes of a world at a time.
 NODES_MOST = 4
-#: A world has at most so many players at a time.
+#: The most players of a world at a time.
 PLAYERS_MOST = 8
 
 #: Seconds after which all screens are right once nothing more goes wrong.
@@ -41,9 +41,9 @@ AROUND_TILES = 12
 #: Sizes of screens, in tiles.
 SCREENS = (12, 24), (40, 25), (64, 36)
 
-#: A bot has at most so many turns in a row.
+#: The most turns of a bot in a row.
 TURNS_MOST = 40
-#: Each turn takes so long.
+#: The time that each turn takes.
 TURN_SECONDS = 0.25
 
 #: Letters of which texts are made.

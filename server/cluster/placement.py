@@ -1,5 +1,5 @@
-"""Who plays where, by one plan: what the workers of a machine and the machines of a world have in
-common.
+"""The base class of Migration (workers) and Router (machines): moves players to where a plan wants
+them.
 
 The plan (districts.py) says where each player belongs. How a node learns the plan, and how a player
 goes from one place to another, is what a Migration (migration.py) and a Router (router.py) add.

@@ -137,7 +137,7 @@ class HookQueues:
             queue.waiting.append((hook, arguments))
 
     def full(self, player: int) -> bool:
-        """Return whether so many calls about a player wait that it may cause no more."""
+        """Return whether too many calls about a player wait for it to cause another one."""
         queue = self._queues.get(player)
         return queue is not None and len(queue.waiting) >= CALLS_WAITING
 

@@ -9,9 +9,9 @@ from flatlands.server.runtime.loop import run_in_batches
 from flatlands.server.storage.lease import Lease
 from flatlands.world.track import Track, tile_at
 
-#: A hook of all players is called with so many at once.
+#: The players in one call of an `each` hook.
 EACH_AT_ONCE = 500
-#: Between two such calls lies so much time.
+#: The pause between two such calls.
 EACH_PAUSE_MS = 5
 
 

@@ -93,7 +93,7 @@ class Lease(Generic[_Found]):
 
     @property
     def valid(self) -> bool:
-        """Whether nobody else can hold it now."""
+        """Whether this node certainly holds it now."""
         return self._loop.now() < self._until
 
     def start(self) -> None:

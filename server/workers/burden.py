@@ -66,7 +66,7 @@ class Burden:
         return line([r.square for r in residents if r.screen is not None and belongs(r)])
 
     def of_node(self, sessions: int) -> NodeLoad:
-        """Return the load of this process, which has so many sessions, for its heartbeats."""
+        """Return the load of this process, which has this many sessions, for its heartbeats."""
         router = self._node.router
         machine = router.machine(self.busy, self.line(router.belongs))
         return NodeLoad(memory(), sessions, len(self._node.replicas.squares), machine)

@@ -68,7 +68,7 @@ SOON: Final = 10
 
 
 class Errands:
-    """The errands of one person of the herd. Times are node time in ms."""
+    """The errands of all people of the herd. Times are node time in ms."""
 
     def __init__(self, stage: Stage, sights: Sights) -> None:
         self._stage = stage

@@ -125,7 +125,7 @@ class Herd:
 
     def stop(self) -> None:
         """Let another node keep the herd, because the server stops. They stay here until that node
-        has them. Once it may take them, the lease is no longer `kept`."""
+        has them. Once it may take them, the lease is no longer `held`."""
         self._stopped = True
         self.lease.stop()
         if self._store_client.store is None:

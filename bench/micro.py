@@ -209,7 +209,7 @@ class Bench:
     def flushes(self, count: int) -> float:
         """Return us of CPU for each write of a flush with two batches of each square."""
         hub, written = self.node.hub, 0
-        squares = list(self.node.outbox.present)
+        squares = list(self.node.outbox.players_by_square)
         body = protocol.body(CONTENT)
         hub.flush()
         before = time.process_time()
@@ -227,7 +227,7 @@ class Bench:
 
     def snapshots(self, count: int) -> float:
         """Return us of CPU for each player in a new snapshot."""
-        squares = list(self.node.outbox.present)
+        squares = list(self.node.outbox.players_by_square)
         players = 0
         before = time.process_time()
         for turn in range(count):

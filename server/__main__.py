@@ -91,7 +91,7 @@ def _start(
         server = supervisor = _supervisor(settings, stopping)
         replace = supervisor.replace
     else:
-        server = node = _node(settings)
+        server = node = _single_server(settings)
         node.node.loop.keep_running("the collector", keep_collecting)
         # Nobody else can name the line of a game that does not return.
         dump = partial(faulthandler.dump_traceback_later, HANGS_S, file=output.for_dumps())
@@ -154,7 +154,7 @@ def _supervisor(settings: options.Settings, stopping: Event) -> "Supervisor":
     return Supervisor(settings, sys.argv[1:], stopping)
 
 
-def _node(settings: options.Settings) -> "Server":
+def _single_server(settings: options.Settings) -> "Server":
     from flatlands.server.app import Server
 
     secret = settings.secret if settings.sealed else None

@@ -195,7 +195,7 @@ class Server:
             loop.beat()
             logs.log_left_out()
             self.stats["late_ms"] += loop.lag_ms
-            self._sessions.check_greetings()
+            self._sessions.close_silent_connections()
 
     @property
     def full(self) -> bool:

@@ -186,7 +186,7 @@ class Node:
             if receiver is not None:
                 receiver(item.payload)
             else:
-                self._receive_news(item)
+                self._dispatch_peer_message(item)
         except Malformed as error:
             # It is logged once, since whoever publishes such messages will go on.
             if not self.stats["malformed"]:
@@ -195,7 +195,7 @@ class Node:
             if item.channel == self.channels.nodes:
                 self.peers.note_incompatible()
 
-    def _receive_news(self, item: Message) -> None:
+    def _dispatch_peer_message(self, item: Message) -> None:
         """Pass on a message for all nodes, for this one, or for those that know a player."""
         if self.channels.is_square(item.channel):
             # This node has just unsubscribed from it, or from a part.

@@ -288,7 +288,7 @@ class Closed(Hunt):
 
 def believe_no_writes(monkeypatch):
     """A node knows only what it has written itself."""
-    monkeypatch.setattr(Layers, "hear", lambda self, node, writes: None)
+    monkeypatch.setattr(Layers, "apply_remote", lambda self, node, writes: None)
 
 
 def random_worlds(game):

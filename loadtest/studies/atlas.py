@@ -109,13 +109,13 @@ class Viewers:
         for resident in self.chance.sample(residents, PLAYERS // 3):
             column, row = resident.square
             to: Square = column + self.chance.choice((-1, 1)), row
-            del outbox.present[resident.square][resident.id]
-            if not outbox.present[resident.square]:
-                del outbox.present[resident.square]
+            del outbox.players_by_square[resident.square][resident.id]
+            if not outbox.players_by_square[resident.square]:
+                del outbox.players_by_square[resident.square]
             resident.square = to
-            outbox.present.setdefault(to, {})[resident.id] = resident
+            outbox.players_by_square.setdefault(to, {})[resident.id] = resident
         assert outbox.delivered is not None
-        outbox.delivered.update(dict.fromkeys(outbox.present, 5))
+        outbox.delivered.update(dict.fromkeys(outbox.players_by_square, 5))
 
     def second(self) -> float:
         """Do what the map does in a second, and return the seconds of CPU that it took."""

@@ -88,7 +88,7 @@ class Census:
         self._by_dot = {}
         self._squares = {}
         wild_from = self._wild_from()
-        for square, players in self._outbox.present.items():
+        for square, players in self._outbox.players_by_square.items():
             people, computers = len(players), 0
             if min(players) < OTHERS_FROM:
                 # Where there are only players that are no people, nobody is on the map.

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from flatlands.server.atlas.dots import SHIFTS, WORLD_DOTS, WORLD_TOTALS, DotPosition, MapPart
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import DOT_FIELDS, PARTS, Malformed, Watch, pack
+from flatlands.server.messages.peer_protocol import DOT_FIELDS, PARTS_MOST, Malformed, Watch, pack
 from flatlands.world.grid import Square
 
 #: A part is asked for again after this, if no node has asked for it meanwhile.
@@ -136,7 +136,7 @@ class Counts:
             if bool(known.reports) != new and now - known.asked >= every:
                 known.asked = now
                 due += part
-        step = len(MapPart._fields) * PARTS
+        step = len(MapPart._fields) * PARTS_MOST
         for at in range(0, len(due), step):
             message = pack(Watch(self._node, new, due[at : at + step]))
             self._bus.to_all(message)

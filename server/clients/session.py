@@ -25,7 +25,7 @@ from flatlands.world.track import Intent
 #: ms after which the connection of a client that lags is ended.
 STUCK_AFTER: Final = 30_000
 
-#: An answer of the store comes within so many ms, or never.
+#: An answer of the store comes within this time, or never.
 STORE_ANSWER_MS: Final = 3000
 
 #: The reason in the close frame of a connection whose player goes on at another connection.

@@ -53,8 +53,7 @@ _HOW = {
 
 
 class Sessions:
-    """The sessions of a server: begins one on each connection, and looks after them until they
-    end."""
+    """All sessions of this server. `closing_reason` is why all clients are sent away."""
 
     def __init__(self, node: Node, admission: Admission, tokens: Tokens, limits: Limits) -> None:
         self._node = node
@@ -66,14 +65,14 @@ class Sessions:
         self._greeting: set[Session] = set()
         #: What may want a player elsewhere.
         self.placements: Sequence[Placement[int] | Placement[str]] = (node.router,)
-        #: Why all clients are sent away, as operators read it; "" while they are not.
-        self.closed = ""
+        #: Why all clients are sent away, for operators; "" while they are not.
+        self.closing_reason = ""
 
     def accept(self, connection: Connection, _environ: WSGIEnvironment) -> None:
         """Begin a session on a connection whose handshake is done."""
         self._node.stats["connections"] += 1
         self.begin(connection)
-        if self.closed:
+        if self.closing_reason:
             # Its handshake had begun before that.
             connection.close(protocol.RESTART, STOPPING)
 
@@ -96,7 +95,7 @@ class Sessions:
             session.on_closing(code)
             self._log_end(session, code)
 
-        def closed(code: int, reason: str) -> None:
+        def closing_reason(code: int, reason: str) -> None:
             self.forget(session)
             # A client may send any code, and not every code gets a counter.
             known = code if code in protocol.CLOSE_CODES else "other"
@@ -104,7 +103,7 @@ class Sessions:
             closing(code, reason)
 
         connection.on_closing = closing
-        connection.on_close = closed
+        connection.on_close = closing_reason
         return session
 
     def forget(self, session: Session) -> None:
@@ -119,7 +118,7 @@ class Sessions:
         how = _HOW.get(code, "lost")
         if session.error is not None:
             how = "kicked" if session.error == "kicked" else "refused"
-        elif code == protocol.RESTART and self.closed:
+        elif code == protocol.RESTART and self.closing_reason:
             how = "sent away"
         logs.log_line(
             "refused" if session.player is None else "leave",
@@ -132,7 +131,7 @@ class Sessions:
         )
         session.player = session.error = None
 
-    def check_greetings(self) -> None:
+    def close_silent_connections(self) -> None:
         """Close the connections of clients that have not said hello in time. This should be called
         once a second."""
         loop = self._node.loop

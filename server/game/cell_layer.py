@@ -229,7 +229,7 @@ class CellLayer:
         """Return the value of a tile after a write, None if what is there counts: as this node
         knows it, or as it wrote it there, if that has not come back yet."""
         known, (_, there, known_at) = self.known(square), own.get(index, _NOTHING)
-        if known_at >> NODE_BITS < self.until():
+        if known_at >> NODE_BITS < self.forgotten_before():
             there = known_at = 0
         if known is not None and known.stamps[index] >= known_at:
             there, known_at = known.get(index)
@@ -288,7 +288,7 @@ class CellLayer:
         if self.declared.solid is not None:
             self._node.terrain.changed(square, indexes)
 
-    def since(self) -> int:
+    def unsaved_since(self) -> int:
         """Return the node time, in ms, from which the store may not have what was written; 0 if
         there is no store."""
         if self.store is None:
@@ -300,12 +300,12 @@ class CellLayer:
         # Since then the others may have heard nothing of this node, or the store got nothing.
         return min(certain, self._oldest_unsaved, self._oldest_in_saving) - SETTLED_MS
 
-    def until(self) -> int:
+    def forgotten_before(self) -> int:
         """Return the node time, in ms, before which what was written is forgotten; 0 if nothing
         is."""
         return max(self.loop.now() - self.declared.forget, 0)
 
-    def stored(self) -> int:
+    def stored_until(self) -> int:
         """Return the node time, in ms, before which all that this node wrote is in the store."""
         return min(self.loop.now(), self._oldest_unsaved, self._oldest_in_saving)
 
@@ -325,7 +325,7 @@ class CellLayer:
 
         def fade(subscription: Subscription) -> None:
             if subscription.layers is not None:
-                subscription.layers.fade(self.number, self.until())
+                subscription.layers.fade(self.number, self.forgotten_before())
 
         some = list(self._replicas.squares.values())
         self.loop.schedule_batches(some, squares_of(TILES_FADED, self.side), 5, fade)
@@ -359,7 +359,7 @@ class CellLayer:
             return
         there = Tiles(len(known.values), self.rule)
         there.apply(writes)
-        missing = there.apply(known.pack(before=self.since()))
+        missing = there.apply(known.pack(before=self.unsaved_since()))
         self.adopt(square, pack((index, *known.get(index)) for index in missing))
 
     def save(self) -> None:

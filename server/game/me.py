@@ -10,7 +10,7 @@ from flatlands.server.game.cells import Cells, writer_of
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.hooks import PlayerGone
 from flatlands.server.messages import protocol
-from flatlands.server.messages.peer_protocol import VALUES
+from flatlands.server.messages.peer_protocol import VALUES_MOST
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import NUMBER, Field
 from flatlands.server.messages.texts import BAD_NAME, PLAYER_NAME_LIMIT, clean
@@ -145,7 +145,7 @@ class Me(Known):
         """Find the fields. Raises ValueError, with a sentence for its author."""
         if cls.__base__ is not Me:
             raise ValueError(f"{cls.__name__} must inherit from Me itself")
-        cls.fields = fields_of(cls, dir(Me), VALUES, ENTER_CHARS_MOST)
+        cls.fields = fields_of(cls, dir(Me), VALUES_MOST, ENTER_CHARS_MOST)
         persistent = [field for field in cls.fields if field.persist]
         if sum(len(field.name) + _longest(field) + 4 for field in persistent) > TOKEN_FIELDS_BYTES:
             raise ValueError(

@@ -147,7 +147,7 @@ class Play:
             touches = Touches(
                 node.loop,
                 node.grid,
-                node.outbox.present,
+                node.outbox.players_by_square,
                 node.replicas.squares,
                 node.residents.by_id,
                 {n: round(self._declared.things[n].reach * UNIT) for n in self._touch},

@@ -55,28 +55,28 @@ DRAINING = 1
 STARTING = 2
 
 #: The most ms between two heartbeats of a node.
-EVERY_MOST = 60_000
+HEARTBEAT_INTERVAL_MOST_MS = 60_000
 
 # What fits a broker's payload.
 #: The most entries in one page of a full state.
 ENTRIES = 400
 #: The most parts in one `watch`.
-PARTS = 1000
+PARTS_MOST = 1000
 #: The numbers of a dot in `counts`, and the most dots in one.
 DOT_FIELDS = 5
 PATCH_DOTS_MOST = 2500
 
 #: The most values that a game has of a player, and the most entries in a page if it has any.
-VALUES = 8
+VALUES_MOST = 8
 ENTRIES_WITH_VALUES = ENTRIES // 3
 
 #: The most points of a recorded way: a few more than are recorded, for where it ends.
-RECORDED = 260
+RECORDED_POINTS_MOST = 260
 
 #: The most machines in a plan.
 MACHINES = 500
 #: The most lines between the whole world and one machine's district.
-LINES = 200
+LINES_MOST = 200
 
 #: A player that was found by its name: its id, name, and square.
 Found = list[Any]
@@ -111,11 +111,11 @@ FIELDS = {
         number("seq", 0, _SEQ),
         number("state", ALIVE, STARTING),
         number("step", 0, 4),
-        number("every", 1, EVERY_MOST),
+        number("every", 1, HEARTBEAT_INTERVAL_MOST_MS),
         number("pace", PACE_LEAST, PACE_MOST),
         number("lasts", 0, TIME_MOST),
-        Field("values", list, 0, VALUES),
-        Field("recorded", list, 0, 3 * RECORDED),
+        Field("values", list, 0, VALUES_MOST),
+        Field("recorded", list, 0, 3 * RECORDED_POINTS_MOST),
         number("grain", 0, WIDEST),
         LOOK,
         Field("name", str, 1, PLAYER_NAME_LIMIT),
@@ -132,7 +132,7 @@ FIELDS = {
         Field("machine", list, 0, 4),
         Field("plan", list, 1, 4),
         Field("found", list, 0, FOUND_MOST),
-        Field("parts", list, 0, 4 * PARTS),
+        Field("parts", list, 0, 4 * PARTS_MOST),
         Field("dots", list, 0, DOT_FIELDS * PATCH_DOTS_MOST),
     )
 }
@@ -414,7 +414,7 @@ def _is_around(broadcast: Broadcast) -> bool:
 
 def _is_plan(message: Plan) -> bool:
     plan = message.plan
-    left = [(plan[0] if len(plan) == 1 else plan, LINES)]
+    left = [(plan[0] if len(plan) == 1 else plan, LINES_MOST)]
     for turn, (part, lines) in enumerate(left):
         if isinstance(part, list) and len(part) == 4 and lines and _are_numbers(part[:2]):
             axis, at, low, high = part
@@ -534,7 +534,7 @@ _KINDS: Final[dict[type[Any], int]] = {make: kind for kind, make in MESSAGES.ite
 OF_SQUARES: Final = (FullState, SyncRequest, Changes, Keepalive)
 
 #: The checks of those whose fields must agree with each other.
-_AGREE: Final[dict[int, Callable[[Any], bool]]] = {
+_CROSS_CHECKS: Final[dict[int, Callable[[Any], bool]]] = {
     FULL_STATE: _is_page,
     CHANGES: _are_changes,
     HEARTBEAT: _is_heartbeat,
@@ -607,7 +607,7 @@ def read(payload: bytes) -> PeerMessage | Batch:
         return fields
     fit(fields, row)
     named = MESSAGES[kind]._make(fields)
-    agree = _AGREE.get(kind)
+    agree = _CROSS_CHECKS.get(kind)
     if agree is not None and not agree(named):
         raise Malformed(row.disagree)
     return named

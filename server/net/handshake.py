@@ -232,7 +232,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             "Too many requests from your address: try again in a few seconds.",
             ("Retry-After", "10"),
         )
-        misses = hosts.misses_host(host)
+        misses = hosts.host_refusal(host)
         if misses is not None and environ["PATH_INFO"] in _HEALTH:
             environ[UNNAMED_KEY], misses = True, None
         if misses is not None:
@@ -249,7 +249,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             yield wants, "404 Not Found", f"The address for WebSocket connections is {server.path}."
             return
         # First, because a page that cannot connect asks for the reason with POST.
-        misses = hosts.misses_origin(environ.get("HTTP_ORIGIN", ""), host)
+        misses = hosts.origin_refusal(environ.get("HTTP_ORIGIN", ""), host)
         if misses is not None:
             server.stats["refused_origins"] += 1
         yield misses, "403 Forbidden", misses
@@ -366,7 +366,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         if self.server.access_log:
             log_line(
                 "request",
-                # Orders are logged by themselves, and one of them may have a password.
+                # Moderation requests are logged by themselves, and one of them may have a password.
                 request=re.sub(r"(/admin/[^? ]*)\?\S*", r"\1", self.requestline),
                 status=status,
                 ms=round((self.time_finish - self.time_start) * 1000, 1),

@@ -42,7 +42,7 @@ class Hosts:
         self._local = local
         self._machines = machines
 
-    def misses_host(self, host: str) -> str | None:
+    def host_refusal(self, host: str) -> str | None:
         """Return None if a Host header is allowed, or a sentence that says why it is not.
 
         A request without the header is allowed, since no browser sends one.
@@ -60,7 +60,7 @@ class Hosts:
             "its operator can add it to ALLOWED_HOSTS."
         )
 
-    def misses_origin(self, origin: str, host: str) -> str | None:
+    def origin_refusal(self, origin: str, host: str) -> str | None:
         """Return None if pages of an origin may connect, or a sentence that says why not.
 
         The host of the origin must be the one in the Host header. The scheme may differ, since a

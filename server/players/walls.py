@@ -48,7 +48,7 @@ class Walls:
         solid: Mapping[int, int],
     ) -> None:
         self._ground, self._side, self._loop = ground, grid.side, loop
-        self._squares, self._present, self._movement = squares, outbox.present, movement
+        self._squares, self._present, self._movement = squares, outbox.players_by_square, movement
         self._solid = list(solid.items())
         #: The tiles that have changed in this turn of the event loop.
         self._changed: dict[Square, set[Tile]] = {}

@@ -175,7 +175,7 @@ def _read(text: str) -> IPv4Address | IPv6Address | None:
     return mapped or address
 
 
-def node_ms() -> int:
+def monotonic_ms() -> int:
     """Return a monotonic time in ms, for callers without a node's time."""
     return int(time.monotonic() * 1000)
 
@@ -295,7 +295,7 @@ class Limits:
         most: int | None = None,
         any_rate: bool = False,
         proxies: Proxies | None = None,
-        now: Callable[[], int] = node_ms,
+        now: Callable[[], int] = monotonic_ms,
     ) -> None:
         self.stats = stats
         self.proxies = proxies or Proxies()

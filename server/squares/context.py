@@ -153,7 +153,9 @@ class SquareContext:
         if not squares:
             del self.squares_by_node[node]
 
-    def report(self, node: int, replica: Replica, events: Sequence[Event], now: int) -> list[Event]:
+    def notify_player_changes(
+        self, node: int, replica: Replica, events: Sequence[Event], now: int
+    ) -> list[Event]:
         """Report to the listener which players entered, left or are gone according to what a node
         has published, before it is applied to the replica.
 

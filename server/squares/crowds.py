@@ -59,7 +59,7 @@ class Crowd:
         """Whether there are moves that screens were not told of."""
         return bool(self._moved.before)
 
-    def besides(self, content: Content) -> BatchBody | None:
+    def without_moves(self, content: Content) -> BatchBody | None:
         """Return what screens are told at once of a batch, which the replica has just applied: all
         but its moves."""
         moved = self._moved

@@ -16,7 +16,7 @@ from flatlands.server.net.frames import frame
 from flatlands.server.runtime.loop import Loop
 from flatlands.world.grid import Rect, Square
 
-#: Pairs of a number of screens that hold squares, and the ms from the begin of a flush to the next
+#: Pairs of a number of screens that hold squares, and the ms from the start of a flush to the next
 #: one. For a number between two of these, the ms lie on a straight line. Each flush costs a write
 #: for each screen, so the more there are, the fewer flushes.
 FLUSH_INTERVALS_MS: Final = ((400, 25), (2000, 75), (5000, 100))
@@ -147,7 +147,7 @@ class Hub:
         self._holding: dict[Square, set[Group]] = {}
         #: Square -> the batches that have arrived since the last flush: (source, sent, body).
         self._arrived: dict[Square, list[tuple[int, int, BatchBody]]] = {}
-        #: Square -> what makes the other messages about it for the next flush, by subject.
+        #: Square -> subject -> a function that builds the message for the next flush.
         self._messages: dict[Square, dict[int, Callable[[], bytes]]] = {}
         #: The squares to show again with the next flush, and those of them to show once more after
         #: the others.
@@ -156,7 +156,7 @@ class Hub:
         #: Square -> the crowd there, if it has anything to tell in the next flush.
         self._crowds: dict[Square, Crowded] = {}
         self._timer = loop.timer(self.flush)
-        self._more = loop.timer(self._wait)
+        self._crowd_timer = loop.timer(self._schedule_flush)
         #: Node time in ms for which a flush is planned, or None.
         self._planned: int | None = None
         #: How many screens hold squares: those of all players with a connection.
@@ -225,7 +225,7 @@ class Hub:
         self._changed.add(square)
         if again:
             self._again.add(square)
-        self._wait()
+        self._schedule_flush()
 
     def _show_changed(self) -> None:
         """Show the changed squares: one call for each screen, with all of those that it holds."""
@@ -257,7 +257,7 @@ class Hub:
             self._arrived[square] = [(source, sent, body)]
         else:
             batches.append((source, sent, body))
-        self._wait()
+        self._schedule_flush()
 
     def send(self, square: Square, what: int, make: Callable[[], bytes]) -> None:
         """Send a message, which is made at the next flush, to the screens that hold a square.
@@ -266,19 +266,19 @@ class Hub:
         """
         if square in self._holding:
             self._messages.setdefault(square, {})[what] = make
-            self._wait()
+            self._schedule_flush()
 
-    def stir(self, square: Square, crowd: Crowded) -> bool:
+    def schedule_crowd(self, square: Square, crowd: Crowded) -> bool:
         """Let a crowd tell in the next flush what it has to; return False if no screen holds its
         square."""
         if square not in self._holding:
             return False
         self._crowds[square] = crowd
-        self._wait()
+        self._schedule_flush()
         return True
 
-    def _wait(self) -> None:
-        """Plan a flush, unless one is planned."""
+    def _schedule_flush(self) -> None:
+        """Schedule a flush, unless one is scheduled."""
         if self._planned is None:
             now = self._loop.now()
             self._planned = max(now, self.not_before)
@@ -332,7 +332,7 @@ class Hub:
         self.not_before = now + round(self.interval)
         if self._crowds:
             # The room for moves grows with time: a flush right now would have room for one only.
-            self._more.set(now + MORE_AFTER_MS)
+            self._crowd_timer.set(now + MORE_AFTER_MS)
         self.stats["flushes"] += 1
         self.stats["writes"] += writes
         self.stats["flushed_bytes"] += size

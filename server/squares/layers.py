@@ -44,14 +44,14 @@ class LayerSpec(Protocol):
     def changed(self, square: Square, indexes: Sequence[int]) -> None:
         """Note that tiles of a square, by their numbers there, have other values at this node."""
 
-    def since(self) -> int:
+    def unsaved_since(self) -> int:
         """Return the node time, in ms, from which the store may not have what was written."""
 
-    def until(self) -> int:
+    def forgotten_before(self) -> int:
         """Return the node time, in ms, before which what was written is forgotten; 0 if nothing
         is."""
 
-    def stored(self) -> int:
+    def stored_until(self) -> int:
         """Return the node time, in ms, before which all that this node wrote is in the store."""
 
     @property
@@ -95,7 +95,7 @@ class LayerRegistry:
         latest = self._loop.now() + AHEAD
         timely: list[Any] = []
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
-            timely += (layer, between(some, self.layers[layer].until(), latest))
+            timely += (layer, between(some, self.layers[layer].forgotten_before(), latest))
             if late := len(some) - len(timely[-1]):
                 self._loop.stats["writes_refused"] += late // WRITE.size
         return timely
@@ -114,7 +114,7 @@ class LayerRegistry:
 
     def _say_stored(self) -> None:
         now: int = self._loop.now()
-        stored = [layer.stored() for layer in self.layers if layer.is_adopted]
+        stored = [layer.stored_until() for layer in self.layers if layer.is_adopted]
         self._peers.set_stored(min(stored, default=now))
 
     def _check(self) -> None:
@@ -162,7 +162,7 @@ class Layers:
         #: The frames that tell screens all of it, or None if it has changed since they were made.
         self._frames: bytes | None = b""
 
-    def hear(self, node: int, writes: Sequence[Any]) -> None:
+    def apply_remote(self, node: int, writes: Sequence[Any]) -> None:
         """Apply writes that another node tells of, which have been checked."""
         if writes:
             timely = self._registry.timely(writes)
@@ -212,6 +212,6 @@ class Layers:
         return [
             [layer, some[at : at + PAGE_BYTES]]
             for layer, tiles in self.tiles.items()
-            for some in (tiles.pack(self._registry.layers[layer].since()),)
+            for some in (tiles.pack(self._registry.layers[layer].unsaved_since()),)
             for at in range(0, len(some), PAGE_BYTES)
         ]

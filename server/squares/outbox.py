@@ -253,7 +253,7 @@ class Outbox:
         self._hub = hub
         self._subscriptions = subscriptions
         #: Square -> its players of this node, by id. Squares without any are left out.
-        self.present: dict[Square, dict[int, Player]] = {}
+        self.players_by_square: dict[Square, dict[int, Player]] = {}
         #: Square -> the batch that waits to be published there.
         self._batches: dict[Square, Batch] = {}
         #: Square -> the node time in ms until which nothing is published there.
@@ -270,7 +270,9 @@ class Outbox:
         self._number = 0
         self._slots = Slots()
         #: What this node says in squares in which nothing happens.
-        self.keepalives = Keepalives(bus, self.present, self._is_waiting, subscriptions, self._end)
+        self.keepalives = Keepalives(
+            bus, self.players_by_square, self._is_waiting, subscriptions, self._end
+        )
         #: The squares in which a game wrote something, until the last keepalive there.
         self._wrote: set[Square] = set()
 
@@ -278,7 +280,7 @@ class Outbox:
 
     def enter(self, player: Player, square: Square) -> None:
         """Put a player into a square, and publish an enter."""
-        self.present.setdefault(square, {})[player.id] = player
+        self.players_by_square.setdefault(square, {})[player.id] = player
         player.slot = self._slots.take(square, self._loop.now())
         self.renew(player, square)
 
@@ -333,22 +335,22 @@ class Outbox:
     def hand_over(self, player: Player, square: Square) -> None:
         """Take a player out of a square without an event: another node publishes about it now."""
         self._remove(player, square)
-        if square not in self.present and square not in self._batches:
+        if square not in self.players_by_square and square not in self._batches:
             self._resting.pop(square, None)
             self.forget(square)
             self.keepalives.restart(square)
 
     def _remove(self, player: Player, square: Square) -> None:
-        present = self.present[square]
+        present = self.players_by_square[square]
         del present[player.id]
         if not present:
-            del self.present[square]
+            del self.players_by_square[square]
         self._slots.release(square, player.slot, self._loop.now())
         player.slot = -1
 
     def entries(self, square: Square, sent: int) -> list[Entry]:
         """Return an entry for each of this node's players in a square, with ages before `sent`."""
-        present = self.present.get(square)
+        present = self.players_by_square.get(square)
         if present is None:
             return []
         corner = Corner(square, self._span, sent)
@@ -420,7 +422,7 @@ class Outbox:
             self._resting[square] = now + rest
         else:
             self._resting.pop(square, None)
-        if square not in self.present:
+        if square not in self.players_by_square:
             self._resting.pop(square, None)
         self.forget(square)
 
@@ -428,7 +430,7 @@ class Outbox:
         """Forget the last number in a square in which no player is left: the next batch there then
         has 0 as `previous`, and so contains everything that this node has there. Where a game
         wrote, the number is kept for a while, so that a lost write is noticed."""
-        if square not in self.present and square not in self._wrote:
+        if square not in self.players_by_square and square not in self._wrote:
             self.numbers.pop(square, None)
 
     def _end(self, square: Square) -> None:

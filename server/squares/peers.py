@@ -17,7 +17,7 @@ from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import (
     ALIVE,
     DRAINING,
-    EVERY_MOST,
+    HEARTBEAT_INTERVAL_MOST_MS,
     STARTING,
     Echo,
     Heartbeat,
@@ -165,7 +165,7 @@ class Peer:
         self.state = STARTING
         #: ms between its heartbeats, as its last one said. A node that was heard only in squares
         #: may send its first one as late as any node does; until then it lives.
-        self.every = EVERY_MOST
+        self.every = HEARTBEAT_INTERVAL_MOST_MS
         #: How much it has, as its last heartbeat said.
         self.load = NodeLoad()
         #: Its time, before which all that it wrote on the ground is in the store.
@@ -391,7 +391,9 @@ class Peers:
         """Send a heartbeat with this state now, and keep the state for those that follow."""
         self.state = state
         now = self._loop.now()
-        every = min(HEARTBEAT_EVERY * ceil(self.count() / HEARTBEATS_HEARD), EVERY_MOST)
+        every = min(
+            HEARTBEAT_EVERY * ceil(self.count() / HEARTBEATS_HEARD), HEARTBEAT_INTERVAL_MOST_MS
+        )
         self._next_beat = now + every
         if every > HEARTBEAT_EVERY:
             # Nodes that were started together drift apart.

@@ -40,9 +40,9 @@ from flatlands.world.things import Thing, Things
 #: A batch of this node that is not back from the broker after this many ms is applied anyway.
 ECHO_WITHIN: Final = 250
 
-#: The other nodes have so long to answer a sync request before screens see the square, and at
-#: least half as many once it has come back. They answer all requests of one moment together, so
-#: screens mostly see at once all squares that they begin to hold at once.
+#: ms that other nodes have to answer a sync request before screens see the square; they have at
+#: least half of it once the request has come back. They answer all requests of one moment together,
+#: so screens mostly see at once all squares that they begin to hold at once.
 SYNC_ANSWER_MS: Final = 60
 
 #: A node with players in a square that says nothing there for SILENT_AFTER ms, longer than
@@ -72,10 +72,10 @@ _THINGS: Final = -1
 class PeerCursor:
     """Another node, as it is heard in one square.
 
-    Of its batches and full states here, all up to `number` have come; `last` is the number of the
-    last one that came. `complete_until` is the time, by the node's clock, before which nothing from
-    it is missing. `last_heard` is when it last said anything here, by this node's clock. Times are
-    in ms.
+    Of the numbers of its batches and full states here, `number` is the highest one up to which
+    nothing is missing, and `last` the highest one received. `complete_until` is the time, by the
+    node's clock, before which nothing from it is missing. `last_heard` is when it last said
+    anything here, by this node's clock. Times are in ms.
     """
 
     __slots__ = (
@@ -101,7 +101,7 @@ class PeerCursor:
         #: the node's clock, of the first thing that it said since that flush.
         self._flush = self._since = 0
 
-    def keep_apart(self, hub: Hub, square: Square, sent: int) -> None:
+    def flush_before_slot_reuse(self, hub: Hub, square: Square, sent: int) -> None:
         """Let screens see what came from the node before what it said at the time `sent` is read,
         if that is so much later that a slot may have become another player's: this node has stood
         still, and now reads everything at once."""
@@ -222,10 +222,10 @@ class SquareView:
             if len(self._replica.players) >= context.crowd_from:
                 self._crowd = Crowd(context, self._replica, self._end_crowd)
             return
-        besides = crowd.besides(content)
+        besides = crowd.without_moves(content)
         if besides is not None:
             context.hub.deliver(self._square, source, sent, besides)
-        if not context.hub.stir(self._square, crowd):
+        if not context.hub.schedule_crowd(self._square, crowd):
             crowd.forget()
 
     def _end_crowd(self) -> None:
@@ -283,7 +283,7 @@ class Subscription:
     def _enter_own(self) -> None:
         """Apply the enters of this node's own players here to the replica."""
         context = self._context
-        if self.square in context.outbox.present:
+        if self.square in context.outbox.players_by_square:
             now = context.loop.now()
             entries = map(EnterEvent._make, context.outbox.entries(self.square, now))
             self.replica.apply(context.node, now, Content(b"", list(entries)), now)
@@ -392,13 +392,13 @@ class Subscription:
         if number <= cursor.last:
             return
         cursor.last_heard = now
-        cursor.keep_apart(context.hub, self.square, sent_there)
+        cursor.flush_before_slot_reuse(context.hub, self.square, sent_there)
         complete = previous in (0, cursor.number)
         said = content
         if not complete and sent_there - cursor.complete_until >= SLOT_RESTS:
             # A slot may have become another player's since. The full state will tell.
             said = said._replace(tracks=b"", wide=b"")
-        if old := context.report(node, self.replica, content.others, now):
+        if old := context.notify_player_changes(node, self.replica, content.others, now):
             # Clients hold fewer squares, so they may not know that the player was removed since:
             # they would believe the old enter, and show a player who is not there.
             said = said._replace(others=[event for event in said.others if event not in old])
@@ -410,7 +410,7 @@ class Subscription:
         gone += self.replica.apply(node, sent, said, now)
         self.view.send(node, sent, said, body if said is content else protocol.body(said))
         if self.layers is not None:
-            self.layers.hear(node, said.writes)
+            self.layers.apply_remote(node, said.writes)
         if gone:
             self._repair_after_removal(gone, node)
         if complete:
@@ -429,16 +429,16 @@ class Subscription:
         context.layer_registry.check(state.writes)
         sent = state.sent + context.peers.note_message(node, state.sent)
         if self.layers is not None:
-            self.layers.hear(node, state.writes)
+            self.layers.apply_remote(node, state.writes)
         cursor = self._cursor(node, now)
         if state.number < cursor.last:
             return
         cursor.last_heard = now
-        cursor.keep_apart(context.hub, self.square, state.sent)
+        cursor.flush_before_slot_reuse(context.hub, self.square, state.sent)
         everything = cursor.add_page(state.number, state.page, state.pages, entries)
         if everything is None:
             return
-        context.report(node, self.replica, everything, now)
+        context.notify_player_changes(node, self.replica, everything, now)
         changed, gone = self.replica.replace(node, sent, everything, now)
         cursor.complete(state.number, state.sent)
         self.sync.close_gap(node)
@@ -507,7 +507,7 @@ class Subscription:
         ):
             self.view.send_things()
 
-    def read(self, things: list[Thing], begun: int) -> None:
+    def apply_stored_things(self, things: list[Thing], begun: int) -> None:
         """Apply what the store had in this square at a moment after the node time `begun`."""
         if self.things.replace(things, begun):
             self.view.send_things()

@@ -157,7 +157,7 @@ class Sync:
         last time."""
         outbox = self._context.outbox
         wrote = self._layers is not None and bool(self._layers.tiles)
-        if self._square in outbox.present or self._square in outbox.keepalives or wrote:
+        if self._square in outbox.players_by_square or self._square in outbox.keepalives or wrote:
             due = self._published + FULL_STATE_EVERY_MS
             if due <= self._context.loop.now():
                 self._publish_now(due)

@@ -43,9 +43,9 @@ THINGS_A_MESSAGE: Final = 6
 #: Players leave no more in a square where this many things lie.
 CROWDED: Final = 500
 
-#: An item whose id begins with OF is a unit of quota. Each thing of a kind with limits has one of
-#: the units that there are for its square, or for its owner.
-OF: Final = "of "
+#: An item whose id begins with QUOTA_PREFIX is a unit of quota. Each thing of a kind with limits
+#: has one of the units that there are for its square, or for its owner.
+QUOTA_PREFIX: Final = "of "
 
 #: A unit of quota is free this long after it was taken if nothing was left for it: the node may
 #: have died in between.
@@ -56,7 +56,7 @@ PLACE_LOOK_MS: Final = 30_000
 
 #: The name under which an item in the store has, beside its fields, the number of the version of
 #: its kind that put it there; no field can have this name. Without it, the number is 0.
-MADE: Final = ""
+SCHEMA_VERSION_KEY: Final = ""
 
 #: What a player who may leave nothing in a square is told.
 NO_ROOM: Final = "there is no room for this here: walk on a little"
@@ -73,7 +73,7 @@ class _NumberedKind(NamedTuple):
     kind: type[Thing]
 
 
-class Newer(StoreUnavailable):
+class NewerVersion(StoreUnavailable):
     """A newer version of the game has put an item there, and this one cannot know what it has."""
 
 
@@ -148,7 +148,7 @@ class Items:
     def pack(self, one: Thing | Record, waits: bool = False) -> bytes:
         """Return the body of something's item. `waits`: it is a thing that does not lie yet."""
         number = self._fields.number(type(one))
-        values = one.values | {MADE: number} if number else one.values
+        values = one.values | {SCHEMA_VERSION_KEY: number} if number else one.values
         if isinstance(one, Thing):
             return _pack((one.version, *one.tile, waits, values, *one.places))
         return _pack(values)
@@ -162,7 +162,7 @@ class Items:
         version, column, row, waits, values, *places = msgpack.unpackb(body)
         try:
             values = self._values(known.kind, id, values)
-        except Newer:
+        except NewerVersion:
             return None
         thing = read(known.kind, id, version, (column, row), values)
         thing.places = places
@@ -179,9 +179,9 @@ class Items:
     def _values(
         self, kind: type[Thing] | type[Record], id: str, values: dict[str, Any]
     ) -> dict[str, object]:
-        made, number = values.pop(MADE, 0), self._fields.number(kind)
+        made, number = values.pop(SCHEMA_VERSION_KEY, 0), self._fields.number(kind)
         if made > number:
-            raise Newer(f"a newer version of the game put {id} there")
+            raise NewerVersion(f"a newer version of the game put {id} there")
         return stored(kind, values, made < number)
 
     # What lies where.
@@ -392,7 +392,7 @@ class Items:
         kind, square = type(thing), name_of(self.square(thing))
         lasts = LEFT_WITHIN_MS if kind.lasts is None else round(kind.lasts * 1000) + PLACE_LOOK_MS
         for number in range(most):
-            group = f"{OF}{of} {kind.__name__}"
+            group = f"{QUOTA_PREFIX}{of} {kind.__name__}"
             id, delay = f"{group} {number}", min(lasts, LEFT_WITHIN_MS)
             # Two may leave something at two nodes at the same time: then one of them gets it.
             if store.put(self.queue, [Item(id, delay, group, square.encode())]):

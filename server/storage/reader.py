@@ -111,7 +111,7 @@ class Reader:
             for square in squares:
                 heard = self._replicas.squares.get(square)
                 if heard is not None:
-                    heard.read(found.get(square, []), begun)
+                    heard.apply_stored_things(found.get(square, []), begun)
 
             def load(square: Square) -> None:
                 if square in self._replicas.squares:

@@ -15,7 +15,7 @@ import msgpack
 
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.storage.items import OF, PLACE_LOOK_MS, Items
+from flatlands.server.storage.items import PLACE_LOOK_MS, QUOTA_PREFIX, Items
 from flatlands.server.storage.reach import name_of
 from flatlands.server.storage.things import Thing
 from flatlands.stores.base import CALL_ITEMS_MOST, Claimed, Item, Store
@@ -176,7 +176,7 @@ class Upkeep:
 
     def _without_places(self, claimed: list[Claimed]) -> list[Claimed]:
         """Free the places among what is due if no thing has them any more; return the rest."""
-        places = [each for each in claimed if each.id.startswith(OF)]
+        places = [each for each in claimed if each.id.startswith(QUOTA_PREFIX)]
         if places:
             self._items.ask(lambda store: self._check(store, places), _nothing)
         return [each for each in claimed if each not in places]
@@ -191,7 +191,7 @@ class Upkeep:
                     square,
                 )
                 for item in store.group(self._queue, square.decode())
-                if not item.id.startswith(OF) and id in msgpack.unpackb(item.body)[5:]
+                if not item.id.startswith(QUOTA_PREFIX) and id in msgpack.unpackb(item.body)[5:]
             ]
             store.done(self._queue, [id], [(self._queue, item) for item in kept])
 

@@ -51,8 +51,8 @@ class Status:
     def readiness(self) -> list[str]:
         """Return the reasons why no more players should be sent here; none if it is ready."""
         reasons = []
-        if self._sessions.closed:
-            reasons.append(self._sessions.closed)
+        if self._sessions.closing_reason:
+            reasons.append(self._sessions.closing_reason)
         if self.node.loop.lag_ms > LAG_LIMIT:
             reasons.append("the event loop is late")
         if self._admission.full:

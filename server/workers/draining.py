@@ -127,12 +127,12 @@ class Draining:
     def _drain(self) -> None:
         if not self.drained:
             self.drained = True
-            self._let_nobody_in(self._sessions.closed or DRAINED)
+            self._let_nobody_in(self._sessions.closing_reason or DRAINED)
             log.warning("%s", DRAINED)
             gevent.spawn(self._node.loop.guarded, self._send_all_away, True)
 
     def _let_nobody_in(self, why: str) -> None:
-        self._sessions.closed = why
+        self._sessions.closing_reason = why
         if self._migration is not None:
             self._migration.close()
 

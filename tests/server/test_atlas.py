@@ -457,5 +457,5 @@ def test_programs_are_told_of_all_squares_in_as_many_messages_as_it_takes(monkey
         known.need({WORLD_SQUARES})
         harness.run(500)
         assert known.squares(WORLD_SQUARES) == {
-            square for host in harness.hosts for square in host.node.outbox.present
+            square for host in harness.hosts for square in host.node.outbox.players_by_square
         }

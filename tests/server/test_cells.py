@@ -167,7 +167,7 @@ def test_a_lost_write_is_repaired_whether_or_not_its_node_has_a_player_there(sto
     if at == (17, 0):
         assert everywhere(harness, (18, 0)) == {8}
         harness.run(10_000)
-        assert not a.host.node.outbox.numbers.keys() - a.host.node.outbox.present.keys()
+        assert not a.host.node.outbox.numbers.keys() - a.host.node.outbox.players_by_square.keys()
 
 
 def test_a_node_that_was_cut_off_for_long_tells_of_its_writes_as_soon_as_it_is_back():
@@ -392,9 +392,9 @@ def test_a_store_that_fails_for_a_while_loses_nothing(monkeypatch):
         harness.run(3 * SETTLED_MS)
         floor[3, 5] = 8
         # A node that asks is told of a write that may be missing in the store, however old it is.
-        assert floor.layer.since() < a.now() - 3 * SETTLED_MS
+        assert floor.layer.unsaved_since() < a.now() - 3 * SETTLED_MS
     harness.run(2 * COUNT_TILES_EVERY_MS)
-    assert floor.counts() == {7: 1, 8: 1} and floor.layer.since() == a.now() - SETTLED_MS
+    assert floor.counts() == {7: 1, 8: 1} and floor.layer.unsaved_since() == a.now() - SETTLED_MS
 
 
 def test_a_write_during_a_question_that_fails_is_told_to_any_node_that_asks(monkeypatch):
@@ -409,7 +409,7 @@ def test_a_write_during_a_question_that_fails_is_told_to_any_node_that_asks(monk
         some, waiting[:] = waiting[:], []
         for failed in some:
             failed()
-    assert floor.layer.since() <= wrote
+    assert floor.layer.unsaved_since() <= wrote
 
 
 @pytest.mark.parametrize("away", [False, True])

@@ -30,7 +30,7 @@ from flatlands.server.net.hosts import Hosts, is_local, is_origin
     ],
 )
 def test_a_server_answers_to_a_name_or_says_what_to_set(local, hosts, host, answered):
-    sentence = Hosts(hosts=hosts, local=local).misses_host(host)
+    sentence = Hosts(hosts=hosts, local=local).host_refusal(host)
     assert (sentence is None) == answered
     assert answered or "ALLOWED_HOSTS" in sentence
 
@@ -62,13 +62,13 @@ def test_a_server_answers_to_a_name_or_says_what_to_set(local, hosts, host, answ
 def test_pages_of_the_servers_own_host_and_of_named_ones_may_connect(
     origins, origin, host, welcome
 ):
-    sentence = Hosts(origins).misses_origin(origin, host)
+    sentence = Hosts(origins).origin_refusal(origin, host)
     assert (sentence is None) == welcome
     assert welcome or "ALLOWED_ORIGINS" in sentence
 
 
 def test_a_sentence_about_a_strangers_origin_is_short_and_in_ascii():
-    sentence = Hosts().misses_origin("https://" + "\u00e9" * 5000, "flat.example")
+    sentence = Hosts().origin_refusal("https://" + "\u00e9" * 5000, "flat.example")
     assert sentence.isascii() and len(sentence) < 300
 
 
@@ -87,8 +87,8 @@ def test_pages_of_other_machines_of_the_world_may_connect_and_no_others():
     machines = ["https://b.example.org:443/game", "http://10.0.0.2:8000", "http://10.0.0.3:80"]
     hosts = Hosts(machines=lambda: machines)
     for origin in ("https://b.example.org", "http://10.0.0.2:8000", "http://10.0.0.3"):
-        assert hosts.misses_origin(origin, "a.example.org") is None
+        assert hosts.origin_refusal(origin, "a.example.org") is None
     for origin in ("http://b.example.org", "https://b.example.org:444", "http://10.0.0.2", "null"):
-        assert hosts.misses_origin(origin, "a.example.org")
+        assert hosts.origin_refusal(origin, "a.example.org")
     machines.clear()
-    assert hosts.misses_origin("https://b.example.org", "a.example.org")
+    assert hosts.origin_refusal("https://b.example.org", "a.example.org")

@@ -12,7 +12,7 @@ from flatlands.server.clients.session import STORE_ANSWER_MS
 from flatlands.server.cluster.districts import COLUMNS
 from flatlands.server.game.game import schema
 from flatlands.server.messages import peer_batches, peer_protocol, protocol
-from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, VALUES
+from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, VALUES_MOST
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.server.squares.outbox import BATCH_LIMIT
 from flatlands.server.storage.upkeep import GROW_EVERY_MS
@@ -321,7 +321,7 @@ def test_what_another_node_wrongly_says_of_a_player_is_not_believed(race):
 
 def test_a_page_of_a_full_state_and_a_batch_fit_a_message_whatever_players_have():
     far, wide = 2**40, "\U0001f600"
-    most = [2**53 - 1] * (VALUES - 1) + [wide * 40]
+    most = [2**53 - 1] * (VALUES_MOST - 1) + [wide * 40]
     state = (
         2**52,
         far,

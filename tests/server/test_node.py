@@ -367,7 +367,7 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     }
     replicas = harness.node.replicas
     assert replicas.squares == {} and not len(harness.node.square_context.due)
-    assert harness.node.outbox.numbers == harness.node.outbox.present == {}
+    assert harness.node.outbox.numbers == harness.node.outbox.players_by_square == {}
     # A player that left is remembered for a minute: another node may ask where it was.
     harness.run(LEFT_FOR_MS)
     assert harness.broker.channels == {channels.nodes, channels.node(id)}

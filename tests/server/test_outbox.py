@@ -42,7 +42,7 @@ class Bench:
         self.loop = ManualLoop(self.clock)
         self.broker = RecordingBroker()
         self.outbox = Outbox(Bus(7, CHANNELS, self.broker, self.loop), 16384, self.broker, {})
-        self.outbox.present.update({(0, 0): {}, (5, 5): {}})
+        self.outbox.players_by_square.update({(0, 0): {}, (5, 5): {}})
 
     def move(self, id, seq=1, square=(0, 0)):
         track = stand(id, seq, self.loop.now())
@@ -178,7 +178,7 @@ def test_a_square_is_forgotten_when_its_last_player_is_handed_over_unless_someth
     outbox.enter(stays, square)
     bench.run(REST_MOST)
     outbox.hand_over(stays, square)
-    assert outbox.numbers == {} and square not in outbox.present
+    assert outbox.numbers == {} and square not in outbox.players_by_square
     # What a game wrote last is not forgotten yet: nodes that missed it must notice.
     outbox.enter(stays, square)
     outbox.write(square, 0, [(5, 1, 2**62)], instead=True)

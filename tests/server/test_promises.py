@@ -686,7 +686,7 @@ def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
         while len(host.node.peers.peers) < nodes:
             # These nodes may be silent for a long time, and still count.
             number = 10**6 + len(host.node.peers.peers)
-            heartbeat(harness, every=peer_protocol.EVERY_MOST, node=number)
+            heartbeat(harness, every=peer_protocol.HEARTBEAT_INTERVAL_MOST_MS, node=number)
         harness.run(every)
         said.clear()
         harness.run(4 * every)

@@ -7,7 +7,7 @@ import pytest
 
 from flatlands.brokers.base import LinkAge
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.peer_protocol import EVERY_MOST
+from flatlands.server.messages.peer_protocol import HEARTBEAT_INTERVAL_MOST_MS
 from flatlands.server.squares.peers import (
     DEAF,
     HEARTBEAT_EVERY,
@@ -234,7 +234,7 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
     one.run(SILENT_AFTER + CHECK_AGAIN)
     assert not heard.cursors and not host.node.square_context.squares_by_node
     assert len(host.node.peers.peers) == NODES_LIMIT
-    one.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)
+    one.run(3 * HEARTBEAT_INTERVAL_MOST_MS + 2 * HEARTBEAT_EVERY)
     assert not host.node.peers.peers
 
 

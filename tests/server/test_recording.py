@@ -5,7 +5,7 @@ import pytest
 from flatlands import Game as Engine
 from flatlands import action, number, plain
 from flatlands.server.game.me import Me
-from flatlands.server.messages.peer_protocol import RECORDED
+from flatlands.server.messages.peer_protocol import RECORDED_POINTS_MOST
 from flatlands.server.players.recording import POINTS_MOST
 from flatlands.testkit.harness import Harness
 from flatlands.world.track import UNIT
@@ -216,7 +216,7 @@ def test_a_player_that_accepts_an_invitation_at_another_node_is_no_longer_record
 
 def test_other_nodes_believe_the_longest_recording():
     # It may end with a rest, and with the present place of the player.
-    assert POINTS_MOST + 3 <= RECORDED
+    assert POINTS_MOST + 3 <= RECORDED_POINTS_MOST
 
 
 def test_a_player_looks_as_its_page_has_chosen(harness):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from flatlands.brokers.base import Message
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.peer_protocol import EVERY_MOST, Heartbeat
+from flatlands.server.messages.peer_protocol import HEARTBEAT_INTERVAL_MOST_MS, Heartbeat
 from flatlands.server.squares.outbox import Slots
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, NodeLoad
 from flatlands.testkit.comparison import true_records
@@ -175,7 +175,7 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     peers.note_message(77, harness.loop.now())
     assert peers.source(77) == 1 and 77 in peers.peers
     # The node was only heard in a square: its next heartbeat may be a minute away.
-    harness.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)
+    harness.run(3 * HEARTBEAT_INTERVAL_MOST_MS + 2 * HEARTBEAT_EVERY)
     assert not peers.peers
     peers.note_message(77, harness.loop.now())
     assert peers.source(77) == 3

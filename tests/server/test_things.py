@@ -18,7 +18,12 @@ from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.peers import OTHER_STORE, OTHER_STORE_AFTER_MS
 from flatlands.server.storage.boards import TOP_KEPT_MS
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
-from flatlands.server.storage.items import LEFT_WITHIN_MS, OF, PLACE_LOOK_MS, THINGS_A_STEP
+from flatlands.server.storage.items import (
+    LEFT_WITHIN_MS,
+    PLACE_LOOK_MS,
+    QUOTA_PREFIX,
+    THINGS_A_STEP,
+)
 from flatlands.server.storage.reader import SQUARE_AGAIN_MS
 from flatlands.server.storage.upkeep import GROW_EVERY_MS, PLACE_AGAIN_MS, PLANT_FAILED_MS
 from flatlands.stores.base import Item, Score, StoreError
@@ -725,7 +730,7 @@ def test_only_who_may_come_to_a_new_thing_is_looked_at_and_nobody_for_one_that_i
     node.movement.touches = Touches(
         node.loop,
         node.grid,
-        node.outbox.present,
+        node.outbox.players_by_square,
         node.replicas.squares,
         node.residents.by_id,
         {number: round(kind.reach * UNIT) for number, kind in enumerate(game.things)},
@@ -1213,7 +1218,7 @@ def test_what_an_operator_cleared_before_the_store_failed_is_shown_to_all(
     take, taken = store.take, []
 
     def fail_after_one(queue, id, *rest, **more):
-        if taken and not id.startswith(OF):
+        if taken and not id.startswith(QUOTA_PREFIX):
             raise StoreError("the disk is full")
         taken.append(id)
         return take(queue, id, *rest, **more)

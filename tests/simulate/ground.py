@@ -173,7 +173,7 @@ class Ground:
         """Raise Broken if a node still has something that it should have forgotten."""
         for host in self._harness.hosts:
             its: CellLayer = host.node.play.layers[layer.number]
-            oldest = its.until() - FADED_WITHIN
+            oldest = its.forgotten_before() - FADED_WITHIN
             for square in host.node.replicas.squares:
                 known = its.known(square)
                 if known is not None and any(known.values) and known.pack(before=oldest):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from flatlands.server.cluster.districts import COLUMNS, PLAYERS, ROWS
 from flatlands.server.cluster.districts import Plan as Districts
-from flatlands.server.messages.peer_protocol import EVERY_MOST
+from flatlands.server.messages.peer_protocol import HEARTBEAT_INTERVAL_MOST_MS
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
@@ -484,7 +484,7 @@ class World:
             # If a node was killed before its first heartbeat, nobody knows how rare those are,
             # and nobody adopts what it wrote until it counts as dead.
             living = {host.node.id for host in self.harness.hosts}
-            for _ in range(0, silence_limit(EVERY_MOST), WRITTEN_WITHIN):
+            for _ in range(0, silence_limit(HEARTBEAT_INTERVAL_MOST_MS), WRITTEN_WITHIN):
                 if any(host.node.peers.peers.keys() - living for host in self.harness.hosts):
                     self.run(WRITTEN_WITHIN)
             self.ground.check()

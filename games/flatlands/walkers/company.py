@@ -152,7 +152,7 @@ class Company:
             elif isinstance(event, SayEvent):
                 self._spoke(event.id, event.text)
             elif isinstance(event, Emote._row) and event.emote == WAVE:
-                self._was_waved_to(event.id)
+                self._has_waved(event.id)
 
     # What they react to.
 
@@ -231,7 +231,7 @@ class Company:
             return self._errands.gesture(resident, guest, WONDER)
         return self._errands.answer(resident, guest, said)
 
-    def _was_waved_to(self, guest: int) -> None:
+    def _has_waved(self, guest: int) -> None:
         around = self._look_around(guest, WAVES_WITHIN)
         if around is None or len(around.people) > CROWD or self._is_return(guest, around.people):
             return

@@ -2,7 +2,7 @@
 
 from flatlands.games.flatlands.cairns.cairns import CAIRNS_MOST, STONES_MOST
 from flatlands.server.storage import items
-from flatlands.server.storage.items import OF, PLACE_LOOK_MS
+from flatlands.server.storage.items import PLACE_LOOK_MS, QUOTA_PREFIX
 from flatlands.server.storage.upkeep import GROW_EVERY_MS
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
@@ -38,7 +38,7 @@ def standing(client):
 def kept(harness):
     """Return how many cairns, and how many of their places, are in the store."""
     ids = [item.id for item in harness.node.store_client.store.each("things flatlands 2013-16")]
-    return tuple(sum(id.startswith(begin) for id in ids) for begin in ("Cairn:", OF))
+    return tuple(sum(id.startswith(begin) for id in ids) for begin in ("Cairn:", QUOTA_PREFIX))
 
 
 def build(harness, client, text="the view from here"):

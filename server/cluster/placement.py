@@ -25,8 +25,8 @@ PLACE_TURNS: Final = 60
 
 
 class Placement(Generic[Shard]):
-    """Who plays where, by one plan. `here` is the shard of this node. Within `within` ms of a change
-    each player is looked at, and after as many ms again if it could not be moved."""
+    """Who plays where, by one plan. `here` is the shard of this node. Within `within` ms of a
+    change each player is looked at, and after as many ms again if it could not be moved."""
 
     def __init__(self, here: Shard, within: int, residents: Residents, loop: Loop) -> None:
         self.here: Shard = here

@@ -5,8 +5,8 @@ The plan says which worker that is (placement.py); the supervisor sends it once 
 worker becomes full or has room again. A client is passed on when it says hello, before anything of
 its player exists, or later, as a takeover in which the connection moves too: the worker that has
 the player gives it up (players/takeovers.py), and the other one goes on with all that there was of
-it (clients/session_transfer.py). Socket and state are one datagram (net/socket_passing.py), and the sender
-forgets them at once.
+it (clients/session_transfer.py). Socket and state are one datagram (net/socket_passing.py), and the
+sender forgets them at once.
 """
 
 import _socket

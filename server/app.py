@@ -61,7 +61,7 @@ class Server:
             world=settings.world,
             store=store,
             game=game,
-            plays=game.plays,
+            game_fingerprint=game.fingerprint,
             address=settings.address,
             flush_every=settings.flush_every,
         )

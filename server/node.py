@@ -56,9 +56,10 @@ class Node:
     `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza),
     and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).
     `world` is the world's name. `store` keeps what lasts; without one nothing does. `game` makes
-    what is played, and `plays` is as in Channels. `spawn` begins a greenlet. `address` is that of
-    its machine, "" if it has none. `flush_every` is as in Hub (`least`), and `crowd_from` as in
-    SquareContext.
+    what is played, and `game_fingerprint` names its version in a few letters: all nodes of a world
+    must have the same. `spawn` begins a greenlet. `address` is that of its machine, "" if it has
+    none. `flush_every` is the least number of ms between two flushes, and `crowd_from` the number
+    of players from which on a square is a crowd.
     """
 
     def __init__(  # noqa: PLR0913
@@ -73,7 +74,7 @@ class Node:
         world: str = DEFAULT_WORLD,
         store: Store | None = None,
         game: Make = Game,
-        plays: str = "",
+        game_fingerprint: str = "",
         spawn: Callable[..., object] = gevent.spawn,
         address: str = "",
         flush_every: int = 0,
@@ -84,7 +85,7 @@ class Node:
         self.terrain = terrain
         self.loop = loop
         self.stats = loop.stats
-        self.channels = Channels(world, terrain.seed, grid.side, plays)
+        self.channels = Channels(world, terrain.seed, grid.side, game_fingerprint)
         self.bus = bus = Bus(id, self.channels, broker, loop)
 
         # What lasts.

@@ -163,7 +163,7 @@ class Maker:
         self._name, self._kind = name, (kind := kind_of(name))
         self._options, self._alone = options, alone
         #: A text that is the same for nodes that play the same game.
-        self.plays = short_hash(f"{Path(name).stem} {game.schema(kind)}")
+        self.fingerprint = short_hash(f"{Path(name).stem} {game.schema(kind)}")
         #: The folder of the game's page, or None if it has none of its own.
         self.page = None if kind.page is None else _page(name, kind)
 

@@ -40,14 +40,14 @@ class Channels:
 
     `nodes` is the channel for all nodes of the world. `ground_id` is the seed and the side, as the
     store has them, and `rules` is all on which nodes must agree: the ground and the game, which
-    `plays` names in a few letters.
+    `game_fingerprint` names in a few letters.
     """
 
-    def __init__(self, world: str, seed: int, side: int, plays: str = "") -> None:
+    def __init__(self, world: str, seed: int, side: int, game_fingerprint: str = "") -> None:
         self._prefix = f"{world}/{PEER_VERSION}"
         self.nodes = nodes_channel(world)
         self.ground_id = f"{seed}-{side}"
-        self.rules = f"{self.ground_id}-{plays}" if plays else self.ground_id
+        self.rules = f"{self.ground_id}-{game_fingerprint}" if game_fingerprint else self.ground_id
         self._squares = squares = f"{self._prefix}/{self.rules}/"
 
         def name(square: Square) -> str:

@@ -135,7 +135,7 @@ class Watcher:
 
     def _join(self, rules: str) -> None:
         """Begin to watch the world with these rules, as in Channels."""
-        seed, side, *plays = rules.split("-")
+        seed, side, *fingerprint = rules.split("-")
         self.ground_id = f"{seed}-{side}"
         self.node = node = Node(
             grid=Grid(int(side)),
@@ -143,7 +143,7 @@ class Watcher:
             broker=self._broker,
             loop=self.loop,
             world=self._world,
-            plays="".join(plays),
+            game_fingerprint="".join(fingerprint),
         )
         node.square_context.set_player_listener(self)
         node.square_context.set_observer(self)

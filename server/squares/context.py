@@ -49,7 +49,7 @@ class SquareObserver(Protocol):
         """A batch with these events, and perhaps tracks, was applied in a square."""
 
 
-class Services(Protocol):
+class NodeServices(Protocol):
     """The rest of the node, as its squares know it."""
 
     @property
@@ -78,15 +78,15 @@ class SquareContext:
         hub: Hub | Any,
         outbox: Outbox,
         peers: Peers,
-        services: Services,
+        services: NodeServices,
         crowd_from: int,
     ) -> None:
         self.bus = bus
         self.node = bus.node
         self.services = services
-        self.players: PlayerListener
+        self.player_listener: PlayerListener
         self.observer: SquareObserver | None = None
-        self.read: Callable[[Square], None]
+        self.read_square: Callable[[Square], None]
         self.events: dict[int, Kind] = dict(EVENTS)
         self.things: dict[int, Kind] = {}
         #: The most entries in a page of a full state.
@@ -116,7 +116,7 @@ class SquareContext:
 
     def set_player_listener(self, players: PlayerListener) -> None:
         """Tell `players` of other nodes' players from now on."""
-        self.players = players
+        self.player_listener = players
 
     def set_observer(self, observer: SquareObserver) -> None:
         """Tell `observer` of what happens in squares from now on."""
@@ -125,7 +125,7 @@ class SquareContext:
     def set_reader(self, read: Callable[[Square], None]) -> None:
         """Call `read` from now on with each square whose things in the store may be unknown here:
         it is received without a gap only from now on, or news of it was missed."""
-        self.read = read
+        self.read_square = read
 
     def declare_event(self, kind: Kind) -> int:
         """Take a kind of events of the game, and return its number."""
@@ -173,13 +173,13 @@ class SquareContext:
     def _entered(self, node: int, square: Square, enter: EnterEvent, now: int) -> bool:
         """Report an enter; return whether its seq is higher than that of the player's removal."""
         id, seq = enter.id, enter.seq
-        self.players.entered(node, square, id, seq)
+        self.player_listener.entered(node, square, id, seq)
         removed_at = self.tombstones.seq(id, now)
         others = self._elsewhere(node, id)
         left_behind = [player.seq for player in others if not self.peers.is_alive(player.node)]
         last_seq = max(removed_at, *left_behind, -1)
         if seq <= last_seq:
-            self.players.enter_ignored(id, last_seq)
+            self.player_listener.enter_ignored(id, last_seq)
         elif any(seq <= player.seq for player in others):
             self._contested.add(id)
         return seq > removed_at
@@ -187,10 +187,10 @@ class SquareContext:
     def _exited(self, node: int, square: Square, event: LeaveEvent | GoneEvent) -> None:
         """Report a leave or a gone."""
         id, seq = event.id, event.seq
-        self.players.exited(square, id, seq)
+        self.player_listener.exited(square, id, seq)
         if id in self._contested or any(one.seq <= seq for one in self._elsewhere(node, id)):
             self._contested.discard(id)
-            self.players.enter_ignored(id, seq)
+            self.player_listener.enter_ignored(id, seq)
 
     def _elsewhere(self, node: int, id: int) -> list[Player]:
         """Return what is known of a player at nodes other than `node` and this one."""

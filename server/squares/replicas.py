@@ -141,7 +141,7 @@ class Replicas:
 
     def read(self, square: Square) -> None:
         """Read again from the store what lies in a square, because news of it was missed."""
-        self._context.read(square)
+        self._context.read_square(square)
 
     def publish_things(
         self, square: Square, things: Sequence[Thing], gone: Sequence[str | int]

@@ -321,7 +321,7 @@ class Subscription:
             sync = self.sync
             due = max(sync.requested_at + SYNC_ANSWER_MS, sync.returned_at + SYNC_ANSWER_MS // 2)
             self.view.get_ready_at(due)
-        self._context.read(self.square)
+        self._context.read_square(self.square)
 
     # What is received.
 

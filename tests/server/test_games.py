@@ -212,7 +212,9 @@ def test_a_game_or_part_that_does_not_begin_its_object_is_told_so(base):
 
 def test_nodes_that_play_different_games_do_not_hear_each_other():
     names = games.shipped()
-    assert len({games.Maker(name, None, alone=True).plays for name in names}) == len(names) > 2
+    assert (
+        len({games.Maker(name, None, alone=True).fingerprint for name in names}) == len(names) > 2
+    )
     harness = Harness()
     one, other = (Channels("w", 2013, 16, name) for name in ("a", "b"))
     assert one.square((0, 0)) != other.square((0, 0)) and one.ground_id == other.ground_id

@@ -153,7 +153,9 @@ def test_another_node_goes_on_with_the_plan_when_its_maker_dies():
 
 def test_machines_of_another_game_that_use_the_same_store_make_a_plan_of_their_own(monkeypatch):
     machines = world(A, B)
-    monkeypatch.setattr("flatlands.testkit.host.Node", partial(Node, plays="another game"))
+    monkeypatch.setattr(
+        "flatlands.testkit.host.Node", partial(Node, game_fingerprint="another game")
+    )
     machines._addresses.append(C)
     other = machines.host()
     for host in machines.hosts[:2]:

@@ -200,8 +200,8 @@ class Others:
         self.players, self.squares = players, squares
         self.loop = Loop(Counter())
         self.grid, self.terrain = Grid(), Terrain(SEED)
-        plays = Maker(DEFAULT, None, alone=True).plays
-        self.channels = Channels(DEFAULT_WORLD, SEED, self.grid.side, plays)
+        fingerprint = Maker(DEFAULT, None, alone=True).fingerprint
+        self.channels = Channels(DEFAULT_WORLD, SEED, self.grid.side, fingerprint)
         self.asked: set[Square] = set()
         self.nodes, self._moves = nodes, moves
         #: What each node knows of the others: how many they are says how often it sends heartbeats.

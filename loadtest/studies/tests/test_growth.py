@@ -107,9 +107,14 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
     # A server opens its own broker; this one delivers to both what either publishes.
     url, stats, grid, terrain = "memory://others", Counter(), Grid(), Terrain(2013)
     loop = Loop(stats)
-    plays = Maker(DEFAULT, None, alone=True).plays
+    fingerprint = Maker(DEFAULT, None, alone=True).fingerprint
     node = Node(
-        grid=grid, terrain=terrain, broker=open_broker(url), loop=loop, spread=9, plays=plays
+        grid=grid,
+        terrain=terrain,
+        broker=open_broker(url),
+        loop=loop,
+        spread=9,
+        game_fingerprint=fingerprint,
     )
     listening = gevent.spawn(node.listen)
     others = Others(open_broker(url), nodes=6, players=20, squares=9, moves=20.0)

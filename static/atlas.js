@@ -14,7 +14,7 @@ import * as P from './protocol.js';
  * @property {number} computers
  * @property {number} node         number of the server process that has most of them
  * @property {number} batches      messages on its channels in the last second
- * @property {number} told         performance time, ms, of these messages
+ * @property {number} batchesAt    performance time, ms, of these messages
  * @property {number} since        performance time, ms, when it came
  * @property {number | null} gone  performance time, ms, when it became empty; null while it is not
  */
@@ -105,7 +105,7 @@ export class Atlas {
       const moved = grain >= 4 && lives && known.people + known.computers !== people + computers;
       this.dots.set(key, {
         col, row: line, grain, people, computers, node,
-        batches: moved ? 1 : batches, told: batches > 0 || moved ? at : known?.told ?? -Infinity,
+        batches: moved ? 1 : batches, batchesAt: batches > 0 || moved ? at : known?.batchesAt ?? -Infinity,
         since: lives ? known.since : at, gone: null,
       });
     }

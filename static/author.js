@@ -6,7 +6,7 @@ addEventListener('load', () => {
   const version = new URL(document.baseURI).pathname.split('/').at(-2);
   const address = new URL('../../author', document.baseURI);
   const box = document.createElement('pre'), close = document.createElement('button');
-  let told = '', closed = '';
+  let shown = '', closed = '';
   box.setAttribute('role', 'alert');
   Object.assign(box.style, { position: 'fixed', zIndex: 1000, left: '8px', right: '8px', bottom: '8px', margin: 0,
     maxHeight: '40vh', overflow: 'auto', padding: '10px 14px', borderRadius: '8px', background: '#5c1a1a',
@@ -14,15 +14,15 @@ addEventListener('load', () => {
   Object.assign(close.style, { float: 'right' });
   close.textContent = 'Close';
   close.addEventListener('click', () => {
-    closed = told;
+    closed = shown;
     box.remove();
   });
 
   function show(faults) {
-    told = faults.map(([what, where]) => `${what}\n  ${where}`).join('\n');
-    if (told === '' || told === closed) return box.remove();
-    if (box.isConnected && box.textContent === close.textContent + told) return;
-    box.replaceChildren(close, told);
+    shown = faults.map(([what, where]) => `${what}\n  ${where}`).join('\n');
+    if (shown === '' || shown === closed) return box.remove();
+    if (box.isConnected && box.textContent === close.textContent + shown) return;
+    box.replaceChildren(close, shown);
     document.body.append(box);
   }
 

@@ -48,7 +48,7 @@ class Listeners {
 
   /** Call all functions of a name. An error in one is shown in the console, and stops neither the others nor
    * what else has come from the server. */
-  tell(name, ...what) {
+  emit(name, ...what) {
     for (const call of this.all.get(name) ?? []) {
       try {
         call(...what);
@@ -154,11 +154,11 @@ export class Client {
       const now = this.clock.now();
       for (const [other, { until }] of this.said) if (until < now) this.said.delete(other);
       this.said.set(id, { text, until: now + SAID_FOR });
-      listeners.tell('said', this.player(id), text);
+      listeners.emit('said', this.player(id), text);
     };
     replica.onEvent = (type, id, values) => {
-      listeners.tell(`event ${type}`, this.player(id), values, id);
-      listeners.tell('event', type, this.player(id), values);
+      listeners.emit(`event ${type}`, this.player(id), values, id);
+      listeners.emit('event', type, this.player(id), values);
     };
     const url = new URL('ws', new URL('.', location.href.split('#')[0]));
     url.protocol = url.protocol.replace('http', 'ws');
@@ -172,7 +172,7 @@ export class Client {
         this.walk.halt(this.clock.now());
         // A server that was killed has told nobody where its players were.
         if (this.id !== 0) this.net.hello.place = unitsAt(...this.walk.drawn(this.clock.now()));
-        listeners.tell('lost', why);
+        listeners.emit('lost', why);
       },
       refused: (code, sentence) => {
         this.identity.end();
@@ -185,14 +185,14 @@ export class Client {
           this.walk.refused(me);
         }
         if (code === 'flood') this.#rest();
-        listeners.tell('error', code, sentence);
+        listeners.emit('error', code, sentence);
       },
       quiet: (is) => {
         if (is) this.walk.freeze(this.clock.now());
-        else if (this.walk.thaw(this.clock.now())) listeners.tell('leapt');
-        listeners.tell('quiet', is);
+        else if (this.walk.thaw(this.clock.now())) listeners.emit('leapt');
+        listeners.emit('quiet', is);
       },
-      waiting: (ms) => listeners.tell('waiting', ms),
+      waiting: (ms) => listeners.emit('waiting', ms),
     });
     // By a timer, because a hidden page has no frames.
     setInterval(() => replica.expire(this.clock.now()), EXPIRE_EVERY);
@@ -334,7 +334,7 @@ export class Client {
     this.replica.expire(now);
     if (this.ground instanceof Chunks) this.ground.look(...this.walk.drawn(now));
     if (this.net.playing && !this.walk.arrived) this.net.stir();
-    this.listeners.tell('frame', now);
+    this.listeners.emit('frame', now);
   }
 
   #welcome(welcome, heard, was) {
@@ -353,10 +353,10 @@ export class Client {
     Object.assign(replica, { side, speed, diagonal });
     if (was !== null) {
       this.walk.shift(Math.round(this.clock.now() - was));
-      return this.listeners.tell('moved');
+      return this.listeners.emit('moved');
     }
     this.walk.begin(x, y, Math.floor(this.clock.now()));
-    this.listeners.tell('begun', welcome);
+    this.listeners.emit('begun', welcome);
   }
 
   /** Use the ground that a welcome tells; if it is the same as before, keep what is known of it. */
@@ -370,8 +370,8 @@ export class Client {
   #take(message) {
     const { replica, walk, clock } = this;
     if (message[0] === P.MESSAGE) {
-      this.listeners.tell(`message ${message[1]}`, ...message[2]);
-      this.listeners.tell('message', message[1], message[2]);
+      this.listeners.emit(`message ${message[1]}`, ...message[2]);
+      this.listeners.emit('message', message[1], message[2]);
     }
     this.layers.apply(message, replica.side);
     const walls = message[0] === P.CELLS && this.layers.solid.has(message[3]);
@@ -381,18 +381,18 @@ export class Client {
     if (me !== undefined && me.seq !== this.ownSeq) {
       this.ownSeq = me.seq;
       this.own = me;
-      if (walk.reconcile(me, clock.now())) this.listeners.tell('leapt');
+      if (walk.reconcile(me, clock.now())) this.listeners.emit('leapt');
     }
     // The server ended the walk after receiving nothing for a while, or a wall that barred it may be gone:
     // obey again what is still held.
-    if (walk.ended || (walls && walk.arrived)) this.listeners.tell('held');
+    if (walk.ended || (walls && walk.arrived)) this.listeners.emit('held');
     walk.ended = false;
-    this.listeners.tell('applied', message);
+    this.listeners.emit('applied', message);
   }
 
   #end(why) {
     this.walk.halt(this.clock.now());
-    this.listeners.tell('ended', why);
+    this.listeners.emit('ended', why);
   }
 }
 

@@ -134,7 +134,7 @@ export class Draw {
       }
       this.tile = Math.max(this.least, width / this.#most(0, WIDEST), height / this.#most(1, HIGHEST));
     }
-    return [this.#told(0, width / this.tile), this.#told(1, height / this.tile)];
+    return [this.#wanted(0, width / this.tile), this.#wanted(1, height / this.tile)];
   }
 
   /** Return how many tiles along an axis lie within the bounds. */
@@ -143,12 +143,12 @@ export class Draw {
   }
 
   /** Return how many tiles along an axis the screen may show, if the server tells of `told`. */
-  #most(axis, told) {
-    return this.bounds === null || 2 * this.#wide(axis) <= told ? told : told / 2;
+  #most(axis, sent) {
+    return this.bounds === null || 2 * this.#wide(axis) <= sent ? sent : sent / 2;
   }
 
   /** Return how many tiles along an axis the server is to tell of, if the screen shows `shown`. */
-  #told(axis, shown) {
+  #wanted(axis, shown) {
     return this.bounds === null ? shown : 2 * Math.min(shown, this.#wide(axis));
   }
 

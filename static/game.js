@@ -26,7 +26,7 @@ export function join(how = {}) {
   const { canvas, tile = 28, keys = {}, tap = () => false, turns = false, bounds = null, body = 0.4, ...guest } = how;
   const game = new Client(), { on, listeners } = game;
   game.guest = { ...guest, name: sayable(guest.name ?? '', NAME_LIMIT) };
-  const line = (text, stays) => listeners.tell('line', text, stays);
+  const line = (text, stays) => listeners.emit('line', text, stays);
   on.begun(() => line(game.walking === 'none' ? '' : HINT, false));
   on.error((code, sentence) => line(sentence, false));
   on.lost((why) => line(why ?? `${game.net.welcomed ? 'The connection is lost' : 'The server does not answer'}: trying again …`, true));

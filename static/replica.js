@@ -216,7 +216,7 @@ export class Replica {
       const rest = at + slotBytes;
       const newer = (view.getUint8(rest) - known.seq) & 255;
       if (newer === 0 || newer > 127) continue;
-      if (known.rough) this.#tellExactly(known);
+      if (known.rough) this.#noteExact(known);
       known.seq += newer;
       known.ack += (view.getUint8(rest + 1) - known.ack) & 255;
       const age = view.getInt16(rest + 10, true);
@@ -265,7 +265,7 @@ export class Replica {
   }
 
   /** Note that a player's track is told exactly again. */
-  #tellExactly(known) {
+  #noteExact(known) {
     known.rough = false;
     known.sketches++;
   }
@@ -327,7 +327,7 @@ export class Replica {
       Object.assign(player, { seq, ack, name, dimmed, look, pace, values, square: [col, row], slot,
         transitUntil: null });
     }
-    if (player.rough) this.#tellExactly(player);
+    if (player.rough) this.#noteExact(player);
     player.slots = this.#slotsOf(col, row, source);
     player.slots.set(slot, player);
     const span = this.side * UNIT;

@@ -30,6 +30,6 @@ class Game(Engine):
         me.write(self.floor, tiles, self.colour(me))
 
     @every(2)
-    def tell(self) -> None:
-        """Tell all pages how many tiles have which colour."""
+    def send_board(self) -> None:
+        """Send to all pages how many tiles have which colour."""
         self.broadcast_local("board", [[colour, n] for colour, n in self.floor.counts().items()])

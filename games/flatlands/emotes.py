@@ -49,8 +49,8 @@ class Emotes(Part):
             self._forget_waves()
             self._waved.pop(me.id, None)
             self._waved[me.id] = self.now()
-        for tell in self._emoted:
-            tell(me, emote)
+        for hook in self._emoted:
+            hook(me, emote)
 
     @action(rate=0.5, burst=5, address=(1 / 5, 120))
     def spark(self, me: Me, other: int = number(OTHERS_FROM, NUMBER)) -> None:

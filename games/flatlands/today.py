@@ -27,8 +27,8 @@ NAMES_MOST: Final = 100
 #: A new name is written after so long, and the names are read so often.
 ASK_EVERY_MS: Final = 5000
 
-#: So many people are told by name.
-TOLD_NAMES: Final = 3
+#: So many people are named.
+NAMES_SHOWN: Final = 3
 
 
 #: Id -> (name, node time at which it came); the name "" takes somebody out.
@@ -64,7 +64,7 @@ class Today:
         if now >= self._read_at + ASK_EVERY_MS:
             self._ask()
         names = [name for name, _at in _merged(self._known, {}, now).values()]
-        return Walked(names[: -TOLD_NAMES - 1 : -1], len(names))
+        return Walked(names[: -NAMES_SHOWN - 1 : -1], len(names))
 
     def _put(self, id: int, name: str) -> None:
         now = self._loop.now()

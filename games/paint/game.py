@@ -40,16 +40,16 @@ class Game(Engine[Painter]):
         me.write(self.floor, [(column + x, row + y) for x in around for y in around], me.colour)
 
     def on_join(self, me: Painter, back: bool) -> None:
-        """Give a newcomer one of the colours with the fewest tiles, and tell it the board at once,
-        before the next `tell`."""
+        """Give a newcomer one of the colours with the fewest tiles, and send it the board at once,
+        before the next `send_board`."""
         if me.colour == 0:
             counts, colours = self.floor.counts(), random.sample(range(1, COLOURS + 1), COLOURS)
             me.colour = min(colours, key=lambda colour: counts.get(colour, 0))
         me.send("board", self.board())
 
     @every(2)
-    def tell(self) -> None:
-        """Tell all pages the board."""
+    def send_board(self) -> None:
+        """Send the board to all pages."""
         self.broadcast_local("board", self.board())
 
     def board(self) -> list[list[int]]:

@@ -39,18 +39,18 @@ def test_an_author_edits_a_game_while_it_is_played(open_page, tmp_path):
         game.write_text(right.replace("me.write(self.floor, tiles, self.colour(me))", "1 / 0", 1))
         fault = page.get_by_role("alert").filter(has_text="on_step of the game failed")
 
-        def is_told():
+        def is_shown():
             page.keyboard.press("ArrowRight", delay=400)
             return fault.is_visible()
 
-        eventually(is_told, "the fault is told")
+        eventually(is_shown, "the fault is shown")
         assert "game.py, line 22: ZeroDivisionError: division by zero" in fault.inner_text()
         page.get_by_role("button", name="Close").click()
         fault.wait_for(state="hidden")
 
         # A file that Python cannot read ends the server, and the next change starts it.
         game.write_text("def (\n")
-        eventually(lambda: "game.py, line 1: invalid syntax" in play.errors(), "it is told")
+        eventually(lambda: "game.py, line 1: invalid syntax" in play.errors(), "it is shown")
         game.write_text(right)
         page.get_by_text("Walk with the arrow keys").wait_for()
 

@@ -156,10 +156,10 @@ OWN = """
 import { join } from './game.js';
 
 const canvas = document.querySelector('canvas'), ctx = canvas.getContext('2d');
-const game = join(), told = [];
-game.on.message('cheered', (...fields) => told.push(fields));
-game.on.event('Cheer', (player, values) => told.push([player.name, values]));
-game.on.error((code) => told.push(code));
+const game = join(), heard = [];
+game.on.message('cheered', (...fields) => heard.push(fields));
+game.on.event('Cheer', (player, values) => heard.push([player.name, values]));
+game.on.error((code) => heard.push(code));
 game.open({ name: 'Ada' }, 40, 25);
 
 function frame() {
@@ -173,7 +173,7 @@ function frame() {
 }
 
 frame();
-globalThis.page = { game, told };
+globalThis.page = { game, heard };
 document.documentElement.dataset.begun = '';
 """
 
@@ -197,9 +197,9 @@ def test_a_page_that_draws_everything_itself_knows_all_and_predicts_walls(open_p
             0.5,
         ]
         page.evaluate("page.game.do.cheer(2)")
-        wait_for(page, "page.told.length === 2")
-        told = page.evaluate("page.told")
-        assert [2, ["much"]] in told and ["Ada", {"loud": 2}] in told
+        wait_for(page, "page.heard.length === 2")
+        heard = page.evaluate("page.heard")
+        assert [2, ["much"]] in heard and ["Ada", {"loud": 2}] in heard
         # Somebody builds a wall across the path of a walking player.
         page.evaluate("""() => {
           page.game.go({ heading: [1, 0] });

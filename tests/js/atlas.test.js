@@ -35,29 +35,29 @@ test('a picture says where players are', () => {
 
 test('items that later versions append, and messages of unknown kinds, change nothing', () => {
   const [today, later] = [new Atlas(), new Atlas()], more = ['more', 7, [0, 0]];
-  const told = [picture(0, true, [0, 0, [0, 3, 1, 2, 0]]), [P.TOTALS, 3, 1, 1, 2, 'redis', 2013, 16,
+  const messages = [picture(0, true, [0, 0, [0, 3, 1, 2, 0]]), [P.TOTALS, 3, 1, 1, 2, 'redis', 2013, 16,
     ['Mira'], 4]];
-  for (const message of told) today.apply(message, 10);
-  later.apply([P.DOTS, 0, true, [[...told[0][3][0], ...more]], ...more], 10);
-  later.apply([...told[1], ...more], 10);
+  for (const message of messages) today.apply(message, 10);
+  later.apply([P.DOTS, 0, true, [[...messages[0][3][0], ...more]], ...more], 10);
+  later.apply([...messages[1], ...more], 10);
   assert.equal(later.apply([99], 20), false);
   assert.deepEqual(later, today);
 });
 
 test('a dot that has become empty fades, and a fresh picture replaces all dots', () => {
-  const atlas = new Atlas(), told = (grain, fresh, ...dots) =>
+  const atlas = new Atlas(), hear = (grain, fresh, ...dots) =>
     atlas.apply(picture(grain, fresh, [0, 0, dots]), 1000 * ++pictures);
   let pictures = 0;
-  told(0, true, 1, 3, 0, 0, 0, 2, 1, 0, 0, 0);
-  told(0, false, 1, 0, 0, 0, 0);
+  hear(0, true, 1, 3, 0, 0, 0, 2, 1, 0, 0, 0);
+  hear(0, false, 1, 0, 0, 0, 0);
   assert.deepEqual([living(atlas).length, atlas.dots.size], [1, 2]);
   atlas.expire(2000 + DOT_FADES + 1);
   assert.equal(atlas.dots.size, 1);
-  told(0, false, 1, 3, 0, 0, 0);
-  told(0, true, 2, 5, 0, 0, 0);
+  hear(0, false, 1, 3, 0, 0, 0);
+  hear(0, true, 2, 5, 0, 0, 0);
   // One that stays is the same.
   assert.deepEqual(living(atlas).map(({ people, since }) => [people, since]), [[5, 1000]]);
-  told(1, true, 2, 5, 0, 0, 0);
+  hear(1, true, 2, 5, 0, 0, 0);
   assert.deepEqual(living(atlas).map(({ grain }) => grain), [1]);
 });
 
@@ -65,10 +65,10 @@ test('a square flashes for messages, and a large dot when somebody comes or goes
   const atlas = new Atlas();
   atlas.apply(picture(0, true, [0, 0, [1, 3, 0, 0, 0]]), 0);
   atlas.apply(picture(0, false, [0, 0, [1, 3, 0, 0, 4]]), 1000);
-  assert.deepEqual(living(atlas).map(({ batches, told }) => [batches, told]), [[4, 1000]]);
+  assert.deepEqual(living(atlas).map(({ batches, batchesAt }) => [batches, batchesAt]), [[4, 1000]]);
   atlas.apply(picture(4, true, [0, 0, [1, 3, 0, 0, 0]]), 2000);
   atlas.apply(picture(4, false, [0, 0, [1, 4, 0, 0, 0]]), 3000);
-  assert.deepEqual(living(atlas).map(({ batches, told }) => [batches, told]), [[1, 3000]]);
+  assert.deepEqual(living(atlas).map(({ batches, batchesAt }) => [batches, batchesAt]), [[1, 3000]]);
 });
 
 test('the dot near a place is the nearest one within reach', () => {

@@ -91,9 +91,9 @@ async function playing(kinds = [], how = {}, ground = 2) {
 test('a window that is dragged tells its size once, in whole tiles, and only a valid one', async () => {
   const { game } = await playing();
   pass(300);
-  const told = sent.splice(0);
-  assert.deepEqual([told[0][0], told[0].slice(3, 5)], [P.HELLO, [20, 10]]);
-  assert.ok(!told.some(([kind]) => kind === P.VIEWPORT), 'the hello has told it');
+  const messages = sent.splice(0);
+  assert.deepEqual([messages[0][0], messages[0].slice(3, 5)], [P.HELLO, [20, 10]]);
+  assert.ok(!messages.some(([kind]) => kind === P.VIEWPORT), 'the hello has it');
   for (let n = 0; n < 80; n++) {
     box.width += 7;
     game.look(...game.draw.fit());
@@ -285,8 +285,8 @@ test('a player that is led along rows stops where it was led, however rare frame
       game.advance();
       const { number, track } = game.walk, { x, y, dx, dy, start } = track, age = Math.round(game.clock.now() - start);
       // The server obeys at once.
-      const told = [0, OWN, ++seq, number, 'N', false, 1, x, y, dx, dy, age, 0, 100, []];
-      if (age < 30_000) hear(P.SNAPSHOT, 0, 0, Math.floor(game.clock.now()), [[0, ...told]]);
+      const entry = [0, OWN, ++seq, number, 'N', false, 1, x, y, dx, dy, age, 0, 100, []];
+      if (age < 30_000) hear(P.SNAPSHOT, 0, 0, Math.floor(game.clock.now()), [[0, ...entry]]);
     }
     assert.ok(Math.hypot(game.me.x - 4.5, game.me.y + 1.5) < 0.3, `${rare}: ${game.me.x}, ${game.me.y}`);
   }
@@ -345,7 +345,7 @@ test('a player that has left without a word is forgotten after some seconds', as
 
 test('a page hears what happens to its connection, and a player that leaves is nobody', async () => {
   const { game } = await playing(), heard = [], { on, net, identity } = game;
-  for (const what of ['lost', 'waiting', 'quiet', 'ended', 'line']) on[what]((...told) => heard.push([what, ...told]));
+  for (const what of ['lost', 'waiting', 'quiet', 'ended', 'line']) on[what]((...values) => heard.push([what, ...values]));
   net.on.quiet(true);
   net.on.lost(null);
   net.on.waiting(400);

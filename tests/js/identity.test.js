@@ -58,12 +58,12 @@ test('of two windows that wait on the title, the second to play is somebody else
   const browser = browserOf();
   browser.shared.setItem('flatlands.token', 'kept');
   const one = browser.open(), other = browser.open();
-  let told = 0;
-  one.onOther = () => told++;
+  let calls = 0;
+  one.onOther = () => calls++;
   await Promise.all([one.ready, other.ready]);
   assert.deepEqual([one.token, other.token], ['kept', 'kept']);
   other.begin();
-  assert.deepEqual([one.token, other.token, told], [null, 'kept', 1]);
+  assert.deepEqual([one.token, other.token, calls], [null, 'kept', 1]);
 });
 
 test('a copy of a window that plays is somebody else, and a reload of either is not', async () => {

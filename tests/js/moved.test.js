@@ -47,7 +47,7 @@ class Socket {
   }
 
   /** What was sent of some kinds. */
-  told(...kinds) {
+  sentOf(...kinds) {
     return this.sent.filter(([kind]) => kinds.includes(kind));
   }
 }
@@ -63,9 +63,9 @@ async function playing(context) {
   context.mock.method(performance, 'now', () => now);
   Object.assign(globalThis, { WebSocket: Socket, document: { hidden: false, addEventListener: () => {} } });
   const { Net } = await import('../../static/net.js');
-  const told = [], tell = (name) => [name, (...what) => told.push([name, ...what])];
+  const calls = [], record = (name) => [name, (...what) => calls.push([name, ...what])];
   const net = new Net(HOME, new Clock(), { token: 'a token', secret: 'a secret' }, Object.fromEntries(
-    ['welcome', 'message', 'error', 'quiet', 'lost', 'waiting', 'refused', 'takenOver', 'moved'].map(tell)));
+    ['welcome', 'message', 'error', 'quiet', 'lost', 'waiting', 'refused', 'takenOver', 'moved'].map(record)));
   net.open({ name: 'Wren', look: 3, width: 40, height: 25, near: null, place: [9, 9] });
   const [home] = sockets;
   home.open();
@@ -76,9 +76,9 @@ async function playing(context) {
   };
   pass(500);
   home.hear(P.TOKEN, 'a newer token');
-  home.sent.length = told.length = 0;
-  const names = () => told.map(([name]) => name);
-  return { net, home, told, names, pass };
+  home.sent.length = calls.length = 0;
+  const names = () => calls.map(([name]) => name);
+  return { net, home, calls, names, pass };
 }
 
 /** Let the other machine show a square. */
@@ -89,7 +89,7 @@ function show(there) {
 }
 
 test('it says hello there with its last token, and changes over once all squares are shown', async (context) => {
-  const { net, home, told, names } = await playing(context);
+  const { net, home, calls, names } = await playing(context);
   home.hear(P.MOVED, `${THERE}:8443/game`);
   const there = sockets[1];
   assert.equal(there.url, 'wss://b.example.org:8443/game/ws?back');
@@ -107,8 +107,8 @@ test('it says hello there with its last token, and changes over once all squares
   assert.equal(net.socket, there);
   assert.deepEqual(names(), ['welcome', 'message', 'message', 'message', 'moved']);
   // It is told when the welcome came, and what the time was by the last clock.
-  assert.equal(told[0][2], 500);
-  assert.ok(Math.abs(told[0][3] - 500) <= 1);
+  assert.equal(calls[0][2], 500);
+  assert.ok(Math.abs(calls[0][3] - 500) <= 1);
   assert.equal(net.identity.token, 'its token');
   there.hear(...flush(10, [0, 0, 0, 0, '', [enter(7, 1, 0)]]));
   assert.equal(net.flush, 1);
@@ -123,10 +123,10 @@ test('what must be done only once waits for the other machine, and walks do not'
   net.act(P.SAY, 'meanwhile');
   net.act(P.DO, 'emote', [1]);
   net.act(P.WALK, 5, 0, 1, 0);
-  assert.deepEqual(home.told(P.SAY, P.DO, P.WALK), [[P.SAY, 'before'], [P.WALK, 5, 0, 1, 0]]);
+  assert.deepEqual(home.sentOf(P.SAY, P.DO, P.WALK), [[P.SAY, 'before'], [P.WALK, 5, 0, 1, 0]]);
   there.hear(...welcome());
   show(there);
-  assert.deepEqual(there.told(P.SAY, P.DO, P.WALK), [[P.SAY, 'meanwhile'], [P.DO, 'emote', [1]]]);
+  assert.deepEqual(there.sentOf(P.SAY, P.DO, P.WALK), [[P.SAY, 'meanwhile'], [P.DO, 'emote', [1]]]);
   assert.ok(home.closed);
 });
 
@@ -153,7 +153,7 @@ test('it stays if it is not let in there, and then says what has waited', async 
     assert.equal(net.next, null);
     assert.ok(there.closed && net.playing && net.socket === home);
   }
-  assert.deepEqual(home.told(P.SAY), [[P.SAY, 'still here']]);
+  assert.deepEqual(home.sentOf(P.SAY), [[P.SAY, 'still here']]);
   assert.ok(!names().includes('lost') && !names().includes('error'));
 });
 

@@ -32,10 +32,10 @@ async function playing(context) {
   const page = { hidden: false, addEventListener: (_, act) => page.turned = act };
   Object.assign(globalThis, { WebSocket: Socket, document: page });
   const { Net } = await import('../../static/net.js');
-  const passed = [], told = [], ignore = () => {};
-  const tell = (name) => [name, (what) => told.push([name, what])];
+  const passed = [], calls = [], ignore = () => {};
+  const record = (name) => [name, (what) => calls.push([name, what])];
   const net = new Net('', new Clock(), { token: null, secret: 'a secret' }, { welcome: ignore, error: ignore,
-    ...Object.fromEntries(['quiet', 'lost', 'waiting'].map(tell)),
+    ...Object.fromEntries(['quiet', 'lost', 'waiting'].map(record)),
     message: (message) => passed.push([message, net.flush]) });
   net.connect();
   const hear = (value) => net.socket.onmessage({ data: encode(value).buffer });
@@ -50,7 +50,7 @@ async function playing(context) {
   };
   pass(500);
   net.socket.sent.length = 0;
-  return { net, passed, told, hear, pass, turn };
+  return { net, passed, calls, hear, pass, turn };
 }
 
 test('a message of an unknown kind, and items that later versions append, do no harm', async (context) => {
@@ -123,7 +123,7 @@ test('after a resync flushes are numbered afresh, and still acknowledged', async
 });
 
 test('a page that stood still or was hidden raises no false alarm', async (context) => {
-  const { net, told, hear, pass, turn } = await playing(context);
+  const { net, calls, hear, pass, turn } = await playing(context);
   const wait = (ms) => {
     for (let passed = 0; passed < ms; passed += 250) pass(250);
   };
@@ -132,24 +132,24 @@ test('a page that stood still or was hidden raises no false alarm', async (conte
   pass(9000);
   turn(true);
   wait(60_000);
-  assert.deepEqual(told, []);
+  assert.deepEqual(calls, []);
   turn(false);
   wait(2500);
-  assert.deepEqual(told, [['quiet', true]]);
+  assert.deepEqual(calls, [['quiet', true]]);
   hear([P.PONG, net.socket.sent.at(-1)[1], 0]);
-  assert.deepEqual(told, [['quiet', true], ['quiet', false]]);
+  assert.deepEqual(calls, [['quiet', true], ['quiet', false]]);
 });
 
 test('a hello that came too late is repeated soon, and a full world is tried again later', async (context) => {
-  const { net, told, hear, pass } = await playing(context);
+  const { net, calls, hear, pass } = await playing(context);
   const refuse = (code, sentence) => {
     hear([P.ERROR, code, sentence]);
     const { socket } = net;
     socket.onclose({ code: P.CLOSE_LATER, reason: sentence });
-    const [[, why], [, ms]] = told.splice(0);
+    const [[, why], [, ms]] = calls.splice(0);
     pass(ms);
     assert.notEqual(net.socket, socket);
-    told.length = 0;
+    calls.length = 0;
     return [why, ms];
   };
   for (let tries = 0; tries < 2; tries++) {
@@ -180,17 +180,17 @@ test('a key that was one too many from its address is sent again on its connecti
 });
 
 test('an earlier refusal is not given as the reason why a connection ends', async (context) => {
-  const { net, told, hear } = await playing(context);
+  const { net, calls, hear } = await playing(context);
   hear([P.ERROR, 'store', 'the server cannot reach its store']);
   net.socket.onclose({ code: P.CLOSE_RESTART, reason: 'the server restarts' });
-  assert.deepEqual(told.filter(([what]) => what === 'lost'), [['lost', 'the server restarts']]);
+  assert.deepEqual(calls.filter(([what]) => what === 'lost'), [['lost', 'the server restarts']]);
 });
 
 /** Let a page try to connect so often without success, while its server answers a POST so; return what it is told of why,
  * where it asked, and the ms until the next attempt. */
 async function neverWelcomed(context, attempts, answer, token = null) {
   context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
-  const asked = context.mock.method(globalThis, 'fetch', async () => answer()), told = [], opened = [];
+  const asked = context.mock.method(globalThis, 'fetch', async () => answer()), reasons = [], opened = [];
   let waits = 0;
   Object.assign(globalThis, { document: { addEventListener() {} }, WebSocket: class extends Socket {
     constructor(url) {
@@ -200,7 +200,7 @@ async function neverWelcomed(context, attempts, answer, token = null) {
   } });
   const { Net } = await import('../../static/net.js');
   const net = new Net('ws://localhost:8000/ws', new Clock(), { token, secret: 'a secret' },
-    { waiting: (ms) => waits = ms, lost: (why) => told.push(why) });
+    { waiting: (ms) => waits = ms, lost: (why) => reasons.push(why) });
   net.connect();
   for (let attempt = 0; attempt < attempts; attempt++) {
     if (attempt > 0) context.mock.timers.tick(10_000);
@@ -208,15 +208,15 @@ async function neverWelcomed(context, attempts, answer, token = null) {
     await Promise.allSettled(asked.mock.calls.map(({ result }) => result));
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return { told, opened, waits, asked: asked.mock.calls.map(({ arguments: [url, { method }] }) => `${method} ${url}`) };
+  return { reasons, opened, waits, asked: asked.mock.calls.map(({ arguments: [url, { method }] }) => `${method} ${url}`) };
 }
 
 const answered = (status, type, text, more = {}) => () => new Response(text, { status, headers: { 'content-type': type, ...more } });
 
 test('a page that is never let in asks the server why, and says it', async (context) => {
   const reason = 'Pages from "http://localhost:8000" may not connect.';
-  const { told, asked, waits } = await neverWelcomed(context, 2, answered(403, 'text/plain; charset=utf-8', `${reason}\n`));
-  assert.deepEqual(told, [null, reason, reason, reason]);
+  const { reasons, asked, waits } = await neverWelcomed(context, 2, answered(403, 'text/plain; charset=utf-8', `${reason}\n`));
+  assert.deepEqual(reasons, [null, reason, reason, reason]);
   assert.deepEqual(asked, Array(2).fill('POST http://localhost:8000/ws'));
   assert.ok(waits <= 800);
 });
@@ -224,7 +224,7 @@ test('a page that is never let in asks the server why, and says it', async (cont
 test('a page that finds a world full tries again later, and one that has been there asks for its place', async (context) => {
   const full = answered(503, 'text/plain', 'This world is full: try again later.', { 'retry-after': '10' });
   const newcomer = await neverWelcomed(context, 1, full);
-  assert.deepEqual([newcomer.told.at(-1), newcomer.waits, newcomer.opened],
+  assert.deepEqual([newcomer.reasons.at(-1), newcomer.waits, newcomer.opened],
     ['This world is full: try again later.', 10_000, ['ws://localhost:8000/ws']]);
   context.mock.reset();
   assert.deepEqual((await neverWelcomed(context, 1, full, 'a token')).opened, ['ws://localhost:8000/ws?back']);
@@ -233,8 +233,8 @@ test('a page that finds a world full tries again later, and one that has been th
 for (const [what, answer] of [['the server would take a WebSocket', answered(405, 'text/plain', 'Use GET here.')],
   ['another page answers', answered(200, 'text/html', '<p>Please log in.')]]) {
   test(`a page that is never let in says that something is in the way if ${what}`, async (context) => {
-    const { told } = await neverWelcomed(context, 1, answer);
-    assert.match(told.at(-1), /does not pass WebSockets on/);
+    const { reasons } = await neverWelcomed(context, 1, answer);
+    assert.match(reasons.at(-1), /does not pass WebSockets on/);
   });
 }
 
@@ -242,6 +242,6 @@ for (const [what, answer] of [['does not answer', () => {
   throw new TypeError('Failed to fetch');
 }], ['is not reached by its proxy', answered(502, 'text/html', '<h1>Bad Gateway')]]) {
   test(`a page whose server ${what} says nothing else`, async (context) => {
-    assert.deepEqual((await neverWelcomed(context, 3, answer)).told, [null, null, null]);
+    assert.deepEqual((await neverWelcomed(context, 3, answer)).reasons, [null, null, null]);
   });
 }

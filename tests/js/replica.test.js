@@ -14,11 +14,11 @@ const SPAN = 16 * 1024, NONE = new Uint8Array();
 function knowing(...events) {
   const replica = new Replica();
   replica.apply([P.HELD, 0, 0, 2, 0], 0);
-  tell(replica, events);
+  apply(replica, events);
   return replica;
 }
 
-function tell(replica, events, { col = 0, source = 0, now = 0 } = {}) {
+function apply(replica, events, { col = 0, source = 0, now = 0 } = {}) {
   replica.apply(flush(now, [col, 0, source, 0, NONE, events]), now);
 }
 
@@ -45,11 +45,11 @@ test('a player\'s speed and its values of the game are those of its last enter',
   const replica = new Replica();
   replica.learn([['player', 0, 'Painter', ['colour', 'team']]]);
   replica.apply([P.HELD, 0, 0, 2, 0], 0);
-  tell(replica, [enter(7, 1, 0, { pace: 150, values: [3, 'red'] })]);
+  apply(replica, [enter(7, 1, 0, { pace: 150, values: [3, 'red'] })]);
   move(replica, { slot: 0, seq: 2, dx: 7680 });
   const player = replica.players.get(7);
   assert.deepEqual([player.track.duration, player.values], [1000, { colour: 3, team: 'red' }]);
-  tell(replica, [enter(7, 3, 0, { pace: 50, values: [3, 'blue'], dx: 2560 })]);
+  apply(replica, [enter(7, 3, 0, { pace: 50, values: [3, 'blue'], dx: 2560 })]);
   assert.deepEqual([player.track.duration, player.values.team], [1000, 'blue']);
 });
 
@@ -57,7 +57,7 @@ test('a slot is nobody\'s once its player is gone, and then its next player\'s',
   const replica = knowing(enter(7, 1, 3), [P.EVENT_GONE, 7, 2]);
   move(replica, { slot: 3, seq: 3 });
   assert.deepEqual([replica.players.size, replica.slots.get('0:0').get(0).size], [0, 0]);
-  tell(replica, [enter(8, 1, 3)], { now: 13_000 });
+  apply(replica, [enter(8, 1, 3)], { now: 13_000 });
   move(replica, { slot: 3, seq: 2 });
   assert.equal(seqOf(replica, 8), 2);
 });
@@ -111,7 +111,7 @@ test('items that are left out are empty, and items that are appended are ignored
 
 test('an event of an unknown kind changes nothing', () => {
   const replica = knowing(enter(7, 1, 0));
-  tell(replica, [[99, 7, 50, 'what'], [1, 7, 50, 0, 0, 0, 0, 0, 0]]);
+  apply(replica, [[99, 7, 50, 'what'], [1, 7, 50, 0, 0, 0, 0, 0, 0]]);
   assert.equal(seqOf(replica, 7), 1);
 });
 
@@ -127,13 +127,13 @@ test('bytes after the last whole record are ignored', () => {
 
 test('a player on its way from one square to another has a slot in neither', () => {
   const replica = knowing(enter(7, 1, 3, { dx: 5000 }));
-  tell(replica, [enter(8, 1, 3)], { col: 1 });
-  tell(replica, [[P.EVENT_LEAVE, 7, 2, 1, 0]]);
+  apply(replica, [enter(8, 1, 3)], { col: 1 });
+  apply(replica, [[P.EVENT_LEAVE, 7, 2, 1, 0]]);
   move(replica, { slot: 3, seq: 3 });
   move(replica, { slot: 3, seq: 3 }, { col: 1 });
   assert.deepEqual([seqOf(replica, 7), seqOf(replica, 8)], [2, 3]);
   assert.deepEqual([replica.players.get(7).square, replica.players.get(7).track.dx], [[1, 0], 5000]);
-  tell(replica, [enter(7, 4, 6)], { col: 1 });
+  apply(replica, [enter(7, 4, 6)], { col: 1 });
   move(replica, { slot: 3, seq: 5 });
   assert.equal(seqOf(replica, 7), 4);
   move(replica, { slot: 6, seq: 5 }, { col: 1 });
@@ -142,7 +142,7 @@ test('a player on its way from one square to another has a slot in neither', () 
 
 test('slots are forgotten with squares that are no longer held, at a resync and at a new connection', () => {
   const replica = knowing(enter(7, 1, 3));
-  tell(replica, [enter(8, 1, 3)], { col: 1 });
+  apply(replica, [enter(8, 1, 3)], { col: 1 });
   replica.apply([P.HELD, 1, 0, 2, 0], 0);
   assert.deepEqual([...replica.slots.keys()], ['1:0']);
   replica.apply([P.HELD, 0, 0, 2, 0], 0);
@@ -158,7 +158,7 @@ test('slots are forgotten with squares that are no longer held, at a resync and 
 test('a player that says something is known by its id', () => {
   const replica = knowing(enter(7, 1, 0)), said = [];
   replica.onSay = ({ name }, text) => said.push([name, text]);
-  tell(replica, [[P.EVENT_SAY, 7, 'hello'], [P.EVENT_SAY, 8, 'who?'], enter(9, 1, 1),
+  apply(replica, [[P.EVENT_SAY, 7, 'hello'], [P.EVENT_SAY, 8, 'who?'], enter(9, 1, 1),
     [P.EVENT_SAY, 9, 'here']]);
   assert.deepEqual(said, [['P7', 'hello'], ['P9', 'here']]);
 });

@@ -65,9 +65,9 @@ test('things of squares that are not held, and of another connection, are forgot
 });
 
 test('events of other games are told by their names', () => {
-  const replica = holding(0, 0, 0, 0), told = [];
-  replica.onEvent = (type, id, values) => told.push([type, id, values]);
+  const replica = holding(0, 0, 0, 0), calls = [];
+  replica.onEvent = (type, id, values) => calls.push([type, id, values]);
   const others = [[5, 7, 3], [41, 7, 3], [5, 8, 1, 'more']];
   replica.apply([P.FLUSH, 1, 100, [[0, 0, 0, 0, new Uint8Array(0), others]]], 100);
-  assert.deepEqual(told, [['Cheer', 7, { loud: 3 }], ['Cheer', 8, { loud: 1 }]]);
+  assert.deepEqual(calls, [['Cheer', 7, { loud: 3 }], ['Cheer', 8, { loud: 1 }]]);
 });

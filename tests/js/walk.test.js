@@ -34,15 +34,15 @@ test('an answer to an older intent does not move the walk', () => {
 });
 
 test('a track does not move the walk before the walk has been compared to it', () => {
-  const walk = walkEast(), told = { ack: 1, track: { ...walk.track } };
-  walk.reconcile(told, 1100);
-  told.track.x = 2 * UNIT;
+  const walk = walkEast(), answer = { ack: 1, track: { ...walk.track } };
+  walk.reconcile(answer, 1100);
+  answer.track.x = 2 * UNIT;
   assert.ok(walk.drawn(1100)[0] < 0.6);
   // The error that is eased away is that between the two.
-  walk.reconcile(told, 1100);
+  walk.reconcile(answer, 1100);
   assert.ok(Math.abs(walk.error[0] + 2) < 0.001);
-  walk.refused(told);
-  told.track.x = 3 * UNIT;
+  walk.refused(answer);
+  answer.track.x = 3 * UNIT;
   assert.equal(walk.track.x, 2 * UNIT);
 });
 

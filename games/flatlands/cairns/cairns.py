@@ -79,11 +79,11 @@ class Cairns(Part):
                     raise Refused("far", "you are too far away from it")
                 changed = me.change(thing, lambda cairn: cairn.higher(me.owner))
                 if changed is not None:
-                    self._tell_builder(me, changed)
+                    self._notify_builder(me, changed)
                     return
         raise Refused("missed", "the cairn is gone")
 
-    def _tell_builder(self, me: Me, cairn: Cairn) -> None:
+    def _notify_builder(self, me: Me, cairn: Cairn) -> None:
         """Note in the builder's book that a player has added a stone."""
         x, y = cairn.tile
         builder, who = cairn._marks.split()[0], me.name

@@ -113,7 +113,7 @@ class Relay(Part):
     def fires(self, me: Me) -> None:
         """Answer with who carries the ember, and with all landmarks that burn."""
         ember = self.embers.read(EMBER_ID)
-        me.send("ember", *_told(ember))
+        me.send("ember", *_fields_of(ember))
         me.send("fires", list(map(_row, self.lit.all(FIRE_GROUP))))
 
     @action(rate=1, burst=5, address=(1 / 2, 20))
@@ -141,7 +141,7 @@ class Relay(Part):
 
         if carrier and (ember := self.embers.read(EMBER_ID)) and ember.carrier == carrier:
             self._check_walk(ember, at)
-        self.broadcast("ember", *_told(self.embers.change(EMBER_ID, how)))
+        self.broadcast("ember", *_fields_of(self.embers.change(EMBER_ID, how)))
 
     @action(rate=1, burst=5)
     def light(self, me: Me) -> None:
@@ -210,12 +210,12 @@ def names_of(record: Ember | Fire) -> list[str]:
     return [name for each in _NAMES if (name := getattr(record, each))]
 
 
-def _told(ember: Ember | None) -> list[int | str]:
-    """Return what pages are told of the ember: the carrier, until when, and the carrier's name; or
+def _fields_of(ember: Ember | None) -> list[int | str]:
+    """Return the fields of the message `ember`: the carrier, until when, and the carrier's name; or
     [0, 0, ""] if nobody has had it."""
     return [0, 0, ""] if ember is None else [ember.carrier, ember.until, names_of(ember)[-1]]
 
 
 def _row(fire: Fire) -> list[int | list[str]]:
-    """Return what pages are told of a fire."""
+    """Return the item of the message `fires` for a fire."""
     return [fire.x, fire.y, fire.until, names_of(fire)]

@@ -4,7 +4,7 @@ For each landmark the store keeps one item: the marks of the players that have f
 order in which they did, but no more than MOST, however many come. A mark is the beginning of a
 player's owner, which is a hash, so a player that comes again, on whichever node, is not another
 finder. The name of the first finder is carved into the landmark for good. None of this is
-published: only the player that finds a landmark is told.
+published: only the player that finds a landmark gets them.
 """
 
 from flatlands import Me, Part, Records, Refused, StoreUnavailable, action, number
@@ -34,7 +34,7 @@ class Finders(Part):
     def find(
         self, me: Me, column: int = number(-NUMBER, NUMBER), row: int = number(-NUMBER, NUMBER)
     ) -> None:
-        """Count a player as a finder of the landmark of a part of the world, and tell it its place
+        """Count a player as a finder of the landmark of a part of the world, and send it its place
         among them, from 1, their number, and the name of the first. The place is 0 for a player
         that came after MOST others.
 

@@ -177,7 +177,7 @@ export class Lookout {
     }
     if (this.spectator.asked === null) this.spectator.watch(TOTALS_ONLY);
     const { totals } = this.state.atlas;
-    this.hud.titleScreen.tell(totals === null ? null : invitingLine(totals,
+    this.hud.titleScreen.showTotals(totals === null ? null : invitingLine(totals,
       this.net.identity.name, this.hud.lasts && hasPlayed(totals.seed)));
   }
 
@@ -271,7 +271,7 @@ export class Lookout {
     this.canvas.style.cursor = this.fingers.size > 0 ? 'grabbing'
       : goal !== null && goal.label !== FLAG && !live ? 'pointer' : 'grab';
     const around = goal?.dot && goal.label === FLAG ? `${dotLine(goal.dot, this.#channels())}, here · ` : '';
-    this.hud.atlas.tell(goal && around + this.#wordsOf(goal), aim && this.#wordsOf(aim));
+    this.hud.atlas.describe(goal && around + this.#wordsOf(goal), aim && this.#wordsOf(aim));
   }
 
   /** Return what a css px means: the topmost place with a name, a dot, or else the ground, which means nothing to

@@ -39,7 +39,7 @@ import { tileSize, View } from './view/view.js';
  * @property {Minimap} minimap    `kinds`, `under`, `layers`, `over`
  * @property {AtlasView} map      the map of everybody: `under`, `layers`, `sights`, `said`, `tilesFound`
  * @property {Hud} hud            the panels: `chip`, `sheet`, `deed`, `note`, `toast` and others, and `tools.help.texts`
- * @property {Session} session    the connection: `connected`, and `told` (the errors of which the player is told)
+ * @property {Session} session    the connection: `connected`, and `shownErrors` (the codes of errors that the player is shown)
  * @property {Navigation} navigation  walks the player
  * @property {Controls} controls  keys and clicks: `targets`, `escapes`, `showMenu`
  * @property {Sound} sound

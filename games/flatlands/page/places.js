@@ -40,7 +40,7 @@ export function advancePlaces(state) {
   if (post === undefined) state.sign = null;
   else if (state.sign === null || state.sign.x !== post.x || state.sign.y !== post.y) {
     const courses = state.coursesOf(post), names = courses.map(({ name }) => name);
-    const tells = landmarks.directions(post.x, post.y).filter(({ name }) => !names.includes(name));
-    state.sign = { ...post, tells, courses, chosen: -1 };
+    const directions = landmarks.directions(post.x, post.y).filter(({ name }) => !names.includes(name));
+    state.sign = { ...post, directions, courses, chosen: -1 };
   }
 }

@@ -16,7 +16,7 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 // Errors that the player is told of. It sees for itself that something is gone or too far away.
-const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'name', 'full', 'failed', 'game', 'keys']);
+const SHOWN_ERRORS = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'name', 'full', 'failed', 'game', 'keys']);
 const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
 const INVITATION_LIMIT = 512;             // characters
 const NOTICE_MS = 15000;                  // for which a notice of an operator is shown
@@ -36,11 +36,11 @@ export class Session {
     this.events = events;
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitationHere();
-    this.told = new Set(TOLD);            // parts of the game add the codes of their errors
+    this.shownErrors = new Set(SHOWN_ERRORS); // parts of the game add the codes of their errors
     this.started = false;                 // true once this window's player has asked to play
     this.walked = false;                  // true once the player has walked in this window
     /** @type {Set<string>} Those of ONCE that the player was told of. */
-    this.toldOnce = new Set();
+    this.shownOnce = new Set();
     const { on, net, identity } = client;
     on.begun((welcome) => this.#begun(welcome));
     on.applied((message) => this.#take(message));
@@ -150,10 +150,10 @@ export class Session {
       const friend = id === state.ownId ? other : id;
       if (!isComputer(friend)) state.friends.add(friend);
       this.events.emit('spark', friend);
-      this.hud.tell(`You and ${name(friend)} wave to each other: a spark!`);
+      this.hud.announce(`You and ${name(friend)} wave to each other: a spark!`);
     } else if (id !== state.ownId && !isComputer(id)) {
       const line = `${name(id)} ${EMOTES[emote].others}`;
-      this.hud.tell(line + '.');
+      this.hud.announce(line + '.');
       this.hud.callBack(line);
     }
   }
@@ -202,9 +202,9 @@ export class Session {
   #refused(code, sentence) {
     // Before there is a player, the title tells of the error.
     if (code === 'token') this.hud.toast(sentenceOf(sentence));
-    if (!this.told.has(code) || this.state.own === undefined) return;
-    if (this.toldOnce.has(code)) return;
-    if (ONCE.has(code)) this.toldOnce.add(code);
+    if (!this.shownErrors.has(code) || this.state.own === undefined) return;
+    if (this.shownOnce.has(code)) return;
+    if (ONCE.has(code)) this.shownOnce.add(code);
     // On a server without a store there is nothing to take.
     if (code === 'store' && !this.hud.lasts) return;
     this.hud.toast(sentenceOf(sentence), null, code === 'notice' ? NOTICE_MS : 0);

@@ -82,8 +82,8 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  */
 
 /**
- * A signpost that is read, what it tells, and the courses that it offers, one of which may be chosen.
- * @typedef {import('./landmarks.js').Post & { tells: import('./landmarks.js').Direction[],
+ * A signpost that is read, the directions that it shows, and the courses that it offers, one of which may be chosen.
+ * @typedef {import('./landmarks.js').Post & { directions: import('./landmarks.js').Direction[],
  *   courses: import('./landmarks.js').Course[], chosen: number }} Sign
  */
 

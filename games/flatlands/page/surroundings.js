@@ -50,7 +50,7 @@ export function install({ client, state, view, hud, controls, navigation, events
     if (hud.nearDialog.root.open && hud.nearDialog.text === text) showFound(text);
   });
   events.on('frame', () => {
-    const told = guide.look(state, navigation.goesOn);
-    if (told !== null) hud.tell(told);
+    const sentence = guide.look(state, navigation.goesOn);
+    if (sentence !== null) hud.announce(sentence);
   });
 }

@@ -44,10 +44,10 @@ function compare({ replica, things, now }) {
   for (const inSquare of replica.things.values()) {
     for (const thing of inSquare) {
       const key = keyOf(thing), each = things.get(key);
-      const told = { thing, x: thing.x / UNIT, y: thing.y / UNIT, goneAt: null, taken: false };
+      const current = { thing, x: thing.x / UNIT, y: thing.y / UNIT, goneAt: null, taken: false };
       known.add(key);
-      if (each === undefined) things.set(key, { ...told, alpha: 0, own: false });
-      else Object.assign(each, told);
+      if (each === undefined) things.set(key, { ...current, alpha: 0, own: false });
+      else Object.assign(each, current);
     }
   }
   for (const [key, each] of things) {

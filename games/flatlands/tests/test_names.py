@@ -192,11 +192,11 @@ def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     two.run(NAME_ANSWER_MS + 100)
     assert len(found) == 151 and len(looks) <= 1 + NAME_ASKS.burst + 3
     # A node that many nodes ask limits how often it looks, too.
-    told = []
-    other.names._search = lambda question: told.append(question) or []
+    questions = []
+    other.names._search = lambda question: questions.append(question) or []
     for nonce in range(200):
         other.names.asked(Seek(two.node.id, nonce, "ro", 0, 0))
-    assert len(told) <= NAME_LOOKS.burst
+    assert len(questions) <= NAME_LOOKS.burst
 
 
 def test_a_player_that_leaves_before_the_answer_is_told_nothing(two):

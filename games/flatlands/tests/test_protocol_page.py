@@ -51,8 +51,8 @@ def test_the_tables_of_what_flatlands_adds(which):
         f"comes within {Gem.reach:g} tiles of it",
         f"each within {twins.ON_STONE_TILES} tiles of the middle of another stone",
         f"gets it from within {twins.Half.reach} tiles",
-        f"within {twins.TOLD_WITHIN_TILES} tiles of the gem",
-        f"said again every {seconds(twins.TELL_EVERY_MS)} as long",
+        f"within {twins.NOTIFY_WITHIN_TILES} tiles of the gem",
+        f"said again every {seconds(twins.NOTIFY_EVERY_MS)} as long",
         f"a moment of the last {reach.AGO_MS} ms",
         f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES_MOST}.",
     ],
@@ -64,8 +64,8 @@ def test_numbers_on_the_page_are_those_of_the_source(sentence):
 def test_the_error_codes_of_the_page_are_those_of_the_source():
     found = list(refusals(FOLDER, None))
     assert {codes == {None} for _, codes in found} == {True}, "a game never closes a connection"
-    told = "\n".join(re.findall(r"^\|.*\|$", section("What a client asks"), re.M))
-    named = set(re.findall(r"`(\w+)`", told))
+    rows = "\n".join(re.findall(r"^\|.*\|$", section("What a client asks"), re.M))
+    named = set(re.findall(r"`(\w+)`", rows))
     expected = set("missed far cairn landmark twin ember race garden".split())
     assert expected <= {code for code, _ in found} & named
     assert {code for code, _ in found} - expected <= {"crowded", "key", "muted", "store"}

@@ -29,8 +29,8 @@ def come(harness, name, host=0):
     return client
 
 
-def told(harness, host=0):
-    """Return what the title of a page of a node tells: some names, and the number of people."""
+def walked(harness, host=0):
+    """Return what the title of a page of a node shows: some names, and the number of people."""
     watcher = harness.client(harness.hosts[host])
     watcher.send(*TOTALS_ONLY)
     harness.run(2 * ASK_EVERY_MS + 2000)
@@ -40,17 +40,17 @@ def told(harness, host=0):
 
 @pytest.mark.parametrize("host", [0, 1])
 def test_the_newest_names_are_told_at_all_nodes_and_after_all_were_replaced(two, host):
-    assert told(two, host) == [[], 0]
+    assert walked(two, host) == [[], 0]
     mira, *_ = (come(two, name) for name in ("Mira", "Ben", "Cid", "Dan"))
-    assert told(two, host) == [["Dan", "Cid", "Ben"], 4]
+    assert walked(two, host) == [["Dan", "Cid", "Ben"], 4]
     # A player that comes again under another name still counts as one.
     mira.send(33, "Mia", 0)
-    assert told(two, host) == [["Mia", "Dan", "Cid"], 4]
+    assert walked(two, host) == [["Mia", "Dan", "Cid"], 4]
     two.host()
     for old in two.hosts[:2]:
         two.kill(old)
     two.run(2000)
-    assert told(two) == [["Mia", "Dan", "Cid"], 4]
+    assert walked(two) == [["Mia", "Dan", "Cid"], 4]
 
 
 def test_no_name_is_told_for_longer_than_two_days(two):
@@ -72,12 +72,12 @@ def test_the_name_of_a_player_that_is_kicked_or_muted_is_removed(two, deed, by_k
     owner = bad.session.playing.owner
     order = (BY_OWNER[deed], owner[:OWNER_PREFIX_CHARS]) if by_key else (deed, str(bad.id))
     two.hosts[0].node.moderation.apply(*order, 600)
-    assert told(two) == told(two, 1) == [["Ben"], 1]
+    assert walked(two) == walked(two, 1) == [["Ben"], 1]
     if deed == MUTE:
         bad.send(33, "Worse", 0)
         # Nor is a newcomer with the same key.
         come(two, "Bad", host=1)
-        assert told(two, 1) == [["Ben"], 1]
+        assert walked(two, 1) == [["Ben"], 1]
 
 
 def test_only_a_limited_number_of_names_is_kept(two):
@@ -95,7 +95,7 @@ def test_without_a_store_a_node_knows_only_its_own_names():
     harness = Harness()
     harness.run(2000)
     come(harness, "Mira")
-    assert told(harness) == [["Mira"], 1]
+    assert walked(harness) == [["Mira"], 1]
 
 
 def test_names_that_the_store_did_not_take_are_written_later(two):
@@ -105,4 +105,4 @@ def test_names_that_the_store_did_not_take_are_written_later(two):
     two.run(3 * ASK_EVERY_MS)
     store_client.store = store
     two.run(2 * ASK_EVERY_MS)
-    assert told(two, 1) == [["Mira"], 1]
+    assert walked(two, 1) == [["Mira"], 1]

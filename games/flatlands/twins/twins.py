@@ -3,8 +3,8 @@
 Each node looks at those of its players that are at twin stones. When one of them stands on a stone,
 and another person, on whichever node, on the other one, it opens the gem: in one step of the store
 the gem is gone, and a half lies there for each of the two, which nobody else can take. So whatever
-dies in between, each of them gets exactly one half. Players that are not far away are told who
-waits. This module never tells anybody which players are the same person.
+dies in between, each of them gets exactly one half. Players that are not far away learn who
+waits. This module never reveals which players are the same person.
 """
 
 import random
@@ -37,12 +37,12 @@ AWAY_TILES = 5
 #: A node looks so often at those who are there, as long as somebody is.
 LOOK_EVERY_MS = 500
 
-#: Those within so many tiles of a gem are told who waits.
-TOLD_WITHIN_TILES = 200
-#: They are told of each player that waits so often.
-TELL_EVERY_MS = 20_000
-#: They are told of so many players after one look.
-TOLD_AT_ONCE = 1
+#: Those within so many tiles of a gem are sent who waits.
+NOTIFY_WITHIN_TILES = 200
+#: They are sent each player that waits so often.
+NOTIFY_EVERY_MS = 20_000
+#: They are sent so many players after one look.
+NOTIFY_AT_ONCE = 1
 
 #: A node trusts for so long what it has read of a player's person.
 KNOWN_MS = 600_000
@@ -64,7 +64,7 @@ FROM_LANDMARK_TILES = 12
 #: A gem is farther from the cell's other such gems, so that nobody is at two.
 APART_TILES = 10
 
-#: What a player is told if only its own person is on the other stone.
+#: The error if only its own person is on the other stone.
 ALONE = "it takes two people to open: both stones have you on them"
 
 
@@ -108,9 +108,9 @@ class Twins(Part):
         self._at: dict[tuple[str, int], tuple[Twin | Half, dict[int, Me]]] = {}
         #: Player -> the mark of its person, or "", and the node time until which that is trusted.
         self._marks: dict[int, tuple[str, int]] = {}
-        #: Who waits, as others were told; and when they were last told of each player.
+        #: Who waits, as was last sent to others; and when each player was.
         self._waits: dict[int, Waits] = {}
-        self._told: dict[int, int] = {}
+        self._sent_at: dict[int, int] = {}
         #: True while a look is due or under way: only one at a time, since it waits for the store.
         self._looking = False
         look, spawn = Hook(self.node, "look", self._look, waits=True), self.node.spawn
@@ -136,7 +136,7 @@ class Twins(Part):
     def _look(self) -> None:
         """Look at all who are at twin stones, and again later if there are any."""
         try:
-            self._tell(self._waiting())
+            self._notify(self._waiting())
         finally:
             self._looking = bool(self._at or self._waits)
             self._turns.set(self.now() + LOOK_EVERY_MS if self._looking else None)
@@ -230,27 +230,27 @@ class Twins(Part):
         except PlayerGone:
             del players[me.id]
 
-    def _tell(self, waits: dict[int, Waits]) -> None:
-        """Tell those who are not far away who waits, and who no longer does."""
-        now, told = self.now(), self._told
+    def _notify(self, waits: dict[int, Waits]) -> None:
+        """Send to those who are not far away who waits, and who no longer does."""
+        now, sent_at = self.now(), self._sent_at
         for id, before in list(self._waits.items()):
             if id not in waits or waits[id].twin is not before.twin:
                 del self._waits[id]
-                self._tell_of(before, False)
-        due = [id for id in waits if now >= told.get(id, 0) + TELL_EVERY_MS]
-        for id in sorted(due, key=lambda id: told.get(id, 0))[:TOLD_AT_ONCE]:
-            if len(told) >= KNOWN_PLAYERS:
-                told.clear()
-            told[id], one = now, waits[id]
+                self._send(before, False)
+        due = [id for id in waits if now >= sent_at.get(id, 0) + NOTIFY_EVERY_MS]
+        for id in sorted(due, key=lambda id: sent_at.get(id, 0))[:NOTIFY_AT_ONCE]:
+            if len(sent_at) >= KNOWN_PLAYERS:
+                sent_at.clear()
+            sent_at[id], one = now, waits[id]
             if one.alone:
                 one.me.refuse(Refused("twin", ALONE))
             if not self.node.moderation.is_muted(id, one.me.owner):
                 self._waits[id] = one
-                self._tell_of(one, True)
+                self._send(one, True)
 
-    def _tell_of(self, one: Waits, still: bool) -> None:
+    def _send(self, one: Waits, still: bool) -> None:
         me, tile = one.me, one.twin.tile
-        self.broadcast("waits", me.id, me.name, *tile, still, near=(tile, TOLD_WITHIN_TILES))
+        self.broadcast("waits", me.id, me.name, *tile, still, near=(tile, NOTIFY_WITHIN_TILES))
 
     def _choose(self, cell: Tile) -> Tile | None:
         """Return a random tile near a path of a cell, with open ground all around, or None if none

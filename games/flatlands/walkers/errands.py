@@ -57,7 +57,7 @@ GIVES_UP_AFTER_MS: Final = 15_000
 #: The leader looks so often whether the guest follows.
 LOOK_EVERY_MS: Final = 800
 
-#: A guest farther away than this, in units, is not told that the leader gives up.
+#: A guest farther away than this, in units, does not hear that the leader gives up.
 HEARS_WITHIN: Final = 16 * UNIT
 
 #: ms for which a player whose wave is returned has company, if it walks on.
@@ -106,10 +106,10 @@ class Errands:
 
     def greet_in_passing(self, person: Resident, guest: int, again: bool) -> None:
         """Greet a player by name, without going to it."""
-        self._tell(person, guest, AGAIN if again else random.choice(GREETINGS))
+        self._say(person, guest, AGAIN if again else random.choice(GREETINGS))
 
     def _emote(self, person: Resident, emote: int) -> None:
-        self._stage.tell(person.square, person.id, Emote(emote=emote))
+        self._stage.emit(person.square, person.id, Emote(emote=emote))
 
     def gesture(self, person: Resident, guest: int, emote: int) -> Errand:
         """Turn to a player that has waved or spoken, and make an emote."""
@@ -134,17 +134,17 @@ class Errands:
         if sight is None or self.people_around(guest) >= COMPANY:
             return
         what, arrived = SIGHTS[sight.kind]
-        self._tell(person, guest, COME, sight=what)
+        self._say(person, guest, COME, sight=what)
         self.leading += 1
         try:
             yield self._loop.now() + STANDS_BEFORE
             if (yield from self._go_ahead(person, guest, sight.places)):
                 self._look(person, guest)
-                self._tell(person, guest, arrived)
+                self._say(person, guest, arrived)
                 yield self._loop.now() + STANDS_FOR
             elif self._away(person, guest) <= HEARS_WITHIN:
                 there = way(self._stage.at(person), sight.places[-1])
-                self._tell(person, guest, GIVES_UP, way=there)
+                self._say(person, guest, GIVES_UP, way=there)
         finally:
             self.leading -= 1
 
@@ -162,7 +162,7 @@ class Errands:
             if self._follows(person, guest):
                 continue
             if not has_come_back:
-                self._tell(person, guest, WAITING)
+                self._say(person, guest, WAITING)
             patience = GIVES_UP_AFTER_MS if has_come_back else COMES_BACK_AFTER_MS
             if (yield from self._wait(person, guest, patience)):
                 continue
@@ -177,7 +177,7 @@ class Errands:
                 return False
             self._walk_up(person, player)
             yield person.track.end
-            self._tell(person, guest, CLICK_ME)
+            self._say(person, guest, CLICK_ME)
             yield self._loop.now() + STANDS_FOR
         return True
 
@@ -195,7 +195,7 @@ class Errands:
             yield self._loop.now() + LOOK_EVERY_MS
         return True
 
-    def _tell(self, person: Resident, guest: int, text: str, **words: str) -> None:
+    def _say(self, person: Resident, guest: int, text: str, **words: str) -> None:
         """Say something to a guest, by its name, with these words in it; but keep silent if many
         others would hear it."""
         player = self._player(guest)

@@ -34,7 +34,7 @@ class Stage:
         self.replicas = node.replicas
         self._node = node
 
-    def tell(self, square: Square, player: int, event: Event) -> None:
+    def emit(self, square: Square, player: int, event: Event) -> None:
         """Publish an event of a player in a square."""
         self._node.play.emit(square, player, event)
 

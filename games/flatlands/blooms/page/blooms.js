@@ -34,7 +34,7 @@ export class Blooms {
     /** @type {Map<string, import('../replica.js').Thing>} By 'col:row': what makes the square bloom. */
     this.all = new Map();
     /** @type {Set<string>} The ids of the blooms that the player was told of. */
-    this.told = new Set();
+    this.announced = new Set();
   }
 
   /** Bring the blooms on the ground up to date; return a sentence about a bloom that the player has come to, or null.
@@ -53,8 +53,8 @@ export class Blooms {
         continue;
       }
       const news = values.until - now > DAY - NEW && Math.hypot(x / UNIT - here.x, y / UNIT - here.y) < NEAR;
-      if (this.told.has(id) || !(news || key === squareOf(state, here))) continue;
-      this.told.add(id);
+      if (this.announced.has(id) || !(news || key === squareOf(state, here))) continue;
+      this.announced.add(id);
       return sentenceOf(values);
     }
     return null;

@@ -12,9 +12,9 @@ export function install({ state, view, hud, events, sound }) {
   state.lacks.add(20, () => blooms.read(state) ?? blooms.missing(state));
   state.notes.add(80, NOTE);
   events.on('frame', () => {
-    const told = blooms.look(state);
-    if (told === null) return;
+    const sentence = blooms.look(state);
+    if (sentence === null) return;
     sound.spark();
-    if (blooms.read(state) === null) hud.toast(told);
+    if (blooms.read(state) === null) hud.toast(sentence);
   });
 }

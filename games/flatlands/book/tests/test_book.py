@@ -131,7 +131,7 @@ def test_a_player_without_a_key_has_no_book_and_is_told_if_the_store_is_away(wor
 
 
 def page(client):
-    """Return the almanac that a client is told, by kind: its day, and the first entry of each."""
+    """Return the almanac that a client is sent, by kind: its day, and the first entry of each."""
     client.model.messages.pop("almanac", None)
     client.send(35, "almanac", [])
     client.harness.run(200)
@@ -200,7 +200,7 @@ def test_a_page_is_written_once_for_all_who_ask_meanwhile_at_any_node(world, mon
     assert [one.model.errors for one in there] == [["store"]] * 5 and not any(pages(askers))
     gate.set()
     ask((), lambda: all(pages(here)))
-    # At the other node they have been told that it is being written.
+    # At the other node they know that it is being written.
     ask(there, lambda: all(pages(there)))
     assert len(calls) == 1 and pages(askers) == [pages(here)[0]] * 10
 
@@ -344,6 +344,6 @@ def test_clockwork_quotes_the_almanac_once_somebody_has_asked_for_it(world):
     harness.stand("Bob", (0, 0), (40, 25))
     page(ada)
     harness.run(3 * QUIET)
-    told = {text for client in harness.clients for _, text in client.model.chat}
+    chat = {text for client in harness.clients for _, text in client.model.chat}
     quotes = harness.game_of().herd.quotes
-    assert told & {*quotes} and 'Ada wrote on the oldest cairn: "the first"' in quotes
+    assert chat & {*quotes} and 'Ada wrote on the oldest cairn: "the first"' in quotes

@@ -71,13 +71,13 @@ export function install({ client, state, view, minimap, map, hud, session, contr
   view.things.add({ type: CAIRN, Pictures: Heaps });
   minimap.kinds.set(CAIRN, (drawing, px, py) => drawing.dot(px, py, 1.7 * drawing.dpr, STONE));
   map.under.add(10, (ctx, picture) => drawAll(ctx, state, picture));
-  hud.over.append(card.root, card.told);
+  hud.over.append(card.root, card.liveRegion);
   hud.room.watch(card.root);
   hud.deed({ letter: 'c', sign: 'cairn', label: 'Leave a cairn', help: 'a heap of stones with one line', lasts: true, at: 50,
     act: open });
   state.steps.add(5, () => cairns.advance(state));
   NOTES.forEach((each, i) => state.notes.add(20 + i, each));
-  session.told.add('cairn');
+  session.shownErrors.add('cairn');
   controls.escapes.add(20, () => cairns.close());
   controls.targets.add(40, (cssX, cssY) => {
     const found = view.thingAt(CAIRN, cssX, cssY);

@@ -27,7 +27,7 @@ export class CairnCard {
     this.buttons = element('div', { class: 'row-of-buttons' }, this.stone, this.hide);
     this.root = element('section', { class: 'cairn panel', hidden: true }, this.text, this.who,
       this.buttons);
-    this.told = element('span', { class: 'unseen', role: 'status' });
+    this.liveRegion = element('span', { class: 'unseen', role: 'status' });
     this.stone.addEventListener('click', on.stone);
     this.hide.addEventListener('click', on.hide);
     this.root.addEventListener('keydown', (event) => {
@@ -47,7 +47,7 @@ export class CairnCard {
       this.#write(player, name, text, stones);
       // When a stone is added only the number changes, and the line is not read out again.
       const said = `A cairn. ${name}: ${text}`;
-      if (this.told.textContent !== said) this.told.textContent = said;
+      if (this.liveRegion.textContent !== said) this.liveRegion.textContent = said;
       const focused = this.root.contains(document.activeElement);
       show(may.stone, this.stone);
       show(may.hide, this.hide);
@@ -64,7 +64,7 @@ export class CairnCard {
     if (this.root.hidden) return;
     const focused = this.root.contains(document.activeElement);
     show(false, this.root);
-    this.shown = this.told.textContent = '';
+    this.shown = this.liveRegion.textContent = '';
     if (focused) this.giveFocusBack();
   }
 

@@ -71,7 +71,7 @@ export class Echoes {
 
   /** Take what the server tells of a race of a player that is in view.
    * @param {number} runner @param {Course} course
-   * @param {{ ms: number, player: number, look: number, name: string, way: string }} told  the echo */
+   * @param {{ ms: number, player: number, look: number, name: string, way: string }} echo */
   take(runner, course, { ms, player, look, name, way }) {
     const { state } = this;
     this.races.set(runner, {

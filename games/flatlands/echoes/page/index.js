@@ -24,7 +24,7 @@ export function install({ state, view, hud, session, controls, events, sound }) 
   state.coursesOf = (post) => state.landmarks.courses(post);
   state.steps.add(20, () => echoes.advance());
   NOTES.forEach((each, i) => state.notes.add(90 + i, each));
-  session.told.add('race');
+  session.shownErrors.add('race');
   controls.escapes.add(40, () => races.stop());
   controls.targets.add(20, (cssX, cssY) => {
     const course = view.courseAt(cssX, cssY);

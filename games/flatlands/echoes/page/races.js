@@ -11,7 +11,7 @@ import { isOne, resultOf, secondsOf } from './echoes.js';
 /** @typedef {import('../state.js').State} State */
 
 const READ_AFTER = 400;                   // ms at a signpost after which the player reads who holds its courses
-const TELL_EVERY = 2000;                  // ms between two messages to the server that the player has arrived
+const REPORT_EVERY = 2000;                  // ms between two messages to the server that the player has arrived
 const SHOWN = 9000;                       // ms for which it is shown how a race has ended
 
 export class Races {
@@ -32,7 +32,7 @@ export class Races {
     this.holders = new Map();
     /** @type {Race | null} The race of this page's player in the last frame, */
     this.race = null;
-    this.toldAt = -Infinity;              // and when the server was last told that it has arrived.
+    this.reportedAt = -Infinity;          // and when the server was last told that it has arrived.
     /** @type {{ clock: string, text: string, until: number } | null} How the last race has ended. */
     this.result = null;
     const { on } = session.client;
@@ -44,7 +44,7 @@ export class Races {
     on.message('arrived', (i, j, side, ms, won, otherMs, otherName, own) =>
       this.#arrived(i, j, side, { ms, won, otherMs, otherName, own }));
     // The server, which may be another one, says whether the race is still on.
-    on.begun(() => this.#tell());
+    on.begun(() => this.#reportArrival());
     on.error((code) => {
       if (code === 'race') this.#off(null);
       // The player had not arrived: the server was told too soon.
@@ -113,44 +113,44 @@ export class Races {
     const clock = (begun ? ((ended ? endedAt : now) - begunAt) / 1000 : 0).toFixed(1);
     const text = ended ? `${course.name}!` : begun ? `To ${to}` : `Go! To ${to}`;
     note.show({ clock, text, button: another ? 'Another route' : '', stop: true });
-    if (!ended || now < this.toldAt + TELL_EVERY) return;
-    this.toldAt = now;
-    this.#tell();
+    if (!ended || now < this.reportedAt + REPORT_EVERY) return;
+    this.reportedAt = now;
+    this.#reportArrival();
   }
 
   /** Tell the server that the player has arrived. */
-  #tell() {
+  #reportArrival() {
     if (this.race === null) return;
     const { from, side } = this.race.course;
     this.session.client.do.arrive(from.i, from.j, side);
   }
 
-  #begin(id, told) {
+  #begin(id, echo) {
     const { state, hud } = this, { here } = state;
     // Nothing can be seen of courses far away, and looking for their signposts takes a few ms.
-    if (Math.max(Math.abs(told.x * CELL - here.x), Math.abs(told.y * CELL - here.y)) > 2 * CELL) return;
-    const from = state.landmarks.post(told.x, told.y);
-    const course = from && state.landmarks.courses(from).find(({ side }) => side === told.side);
+    if (Math.max(Math.abs(echo.x * CELL - here.x), Math.abs(echo.y * CELL - here.y)) > 2 * CELL) return;
+    const from = state.landmarks.post(echo.x, echo.y);
+    const course = from && state.landmarks.courses(from).find(({ side }) => side === echo.side);
     if (!course) return;
     if (id === state.ownId) this.#off(null);
-    this.echoes.take(id, course, told);
+    this.echoes.take(id, course, echo);
     if (id !== state.ownId) return;
     this.race = this.echoes.own();
-    this.toldAt = -Infinity;
+    this.reportedAt = -Infinity;
     state.aim = { x: course.to.x + 0.5, y: course.to.y + 0.5, reach: RING / 2, label: course.name, quiet: true };
-    hud.tell(`Race to ${course.name}, ${wayTo(course.to.x - from.x, course.to.y - from.y)}. `
+    hud.announce(`Race to ${course.name}, ${wayTo(course.to.x - from.x, course.to.y - from.y)}. `
       + 'The clock starts when you leave the ring around the signpost.');
   }
 
-  #arrived(i, j, side, told) {
+  #arrived(i, j, side, run) {
     const { state, hud, sound, race } = this;
     if (race === null || !isOne(race.course, { from: { i, j }, side })) return;
-    const text = resultOf(race.course.name, told), walker = state.drawn.get(race.runner);
-    this.result = { clock: secondsOf(told.ms), text, until: state.now + SHOWN };
-    hud.tell(`${secondsOf(told.ms)}. ${text}`);
-    if (told.won) sound.spark();
+    const text = resultOf(race.course.name, run), walker = state.drawn.get(race.runner);
+    this.result = { clock: secondsOf(run.ms), text, until: state.now + SHOWN };
+    hud.announce(`${secondsOf(run.ms)}. ${text}`);
+    if (run.won) sound.spark();
     else sound.chime();
-    if (told.won && walker !== undefined) walker.sparkAt = state.now;
+    if (run.won && walker !== undefined) walker.sparkAt = state.now;
     // Its echo goes on until it is there, too.
     race.waits = false;
     this.#forget();

@@ -45,7 +45,7 @@ def home(player):
 
 
 def run(world, player, course=WEST, via=(), goal=THERE):
-    """Let a player race to a tile; return what it is told on arrival."""
+    """Let a player race to a tile; return what it is sent on arrival."""
     player.do("race", *course)
     for place in (*via, (goal[0] + 0.5, goal[1] + 0.5)):
         player.go(*place)
@@ -66,8 +66,8 @@ def arrive(player, course=WEST):
     """Let a player say that it has arrived; return [ms, won, ms, name, own] if it has."""
     before = len(player.heard)
     player.do("arrive", *course)
-    told = [more[1] for what, _, more in player.heard[before:] if what == "message"]
-    return told[-1][3:] if told else None
+    runs = [more[1] for what, _, more in player.heard[before:] if what == "message"]
+    return runs[-1][3:] if runs else None
 
 
 def holders(player, course=WEST):
@@ -85,7 +85,7 @@ def book(world, player):
 
 
 def points(text):
-    """Return what is told of an echo, as (ms, x, y) in tiles from the first signpost."""
+    """Return the way of an echo, as (ms, x, y) in tiles from the first signpost."""
     return [(t, x / 128, y / 128) for t, x, y in struct.iter_unpack("<Hhh", b64decode(text))]
 
 
@@ -138,12 +138,12 @@ def test_of_two_players_that_arrive_in_the_same_ms_on_two_nodes_one_holds_it(cut
         world.cut(0, 1)
     set_out(world, *players)
     world.run(20)
-    told = [arrive(player) for player in players]
-    assert [won for _, won, *_ in told] == [True, False] and told[0][0] == told[1][0]
-    assert told[1][2:] == [told[0][0], "Ada", False]
+    results = [arrive(player) for player in players]
+    assert [won for _, won, *_ in results] == [True, False] and results[0][0] == results[1][0]
+    assert results[1][2:] == [results[0][0], "Ada", False]
     world.heal()
     world.run(65)
-    assert holders(players[1]) == {2: [told[0][0], "Ada", False]}
+    assert holders(players[1]) == {2: [results[0][0], "Ada", False]}
     assert book(world, players[1]) == []
     world.check()
 

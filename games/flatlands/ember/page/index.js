@@ -14,7 +14,7 @@ const TAU = Math.PI * 2;
 
 /** @param {import('../main.js').Game} game */
 export function install({ client, state, view, minimap, map, hud, session, events, sound }) {
-  const ember = new Ember(), note = new EmberNote(), relay = new Relay(state, client, hud, sound, ember, note, session.told);
+  const ember = new Ember(), note = new EmberNote(), relay = new Relay(state, client, hud, sound, ember, note, session.shownErrors);
   const carrier = () => ember.held?.id ?? null, holder = () => state.drawn.get(carrier() ?? -1);
   view.things.add({ type: FIRE, Pictures: Fires });
   view.things.others.add(10, () => firesOf(ember, state));

@@ -12,7 +12,7 @@ export class EmberNote {
 
   /** Show a sentence, and how much is left (1 .. 0), or null if nobody carries the ember; null hides it.
    * @param {string | null} text @param {number | null} left */
-  tell(text, left) {
+  show(text, left) {
     show(text !== null, this.root);
     if (text !== null && this.text.textContent !== text) this.text.textContent = text;
     this.rest.style.transform = `scaleX(${left ?? 0})`;

@@ -27,11 +27,11 @@ const OUT = [[587.3, 0, 0.2, 0.75], [293.7, 0.12, 0.5, 0.75]];
 export class Relay {
   /** @param {State} state @param {import('../client.js').Client} client @param {import('../hud/hud.js').Hud} hud
    * @param {import('../sound.js').Sound} sound @param {import('./ember.js').Ember} ember @param {import('./note.js').EmberNote} note
-   * @param {Set<string>} told  the codes of errors that the player is told of */
-  constructor(state, client, hud, sound, ember, note, told) {
+   * @param {Set<string>} shownErrors  the codes of errors that the player is shown */
+  constructor(state, client, hud, sound, ember, note, shownErrors) {
     this.ember = ember;
     this.note = note;
-    this.told = told.add('ember');
+    this.shownErrors = shownErrors.add('ember');
     this.state = state;
     this.client = client;
     this.hud = hud;
@@ -59,7 +59,7 @@ export class Relay {
     on.error((code) => {
       if (code === 'ember' || code === 'store') this.refused = this.asked;
       // Whose turn it is, a player who stands in a fire is told once, until it has the ember again.
-      if (code === 'ember') told.delete(code);
+      if (code === 'ember') shownErrors.delete(code);
     });
   }
 
@@ -68,9 +68,9 @@ export class Relay {
     const { state } = this, { now } = state;
     if (state.own === undefined) return;
     if (now > this.knownAt + FORGETS) this.#know();
-    this.#tellChange();
+    this.#announceChange();
     if (this.had !== this.#fireWithin(INTO)) this.had = null;
-    this.note.tell(this.#sentence(), this.ember.held?.left ?? null);
+    this.note.show(this.#sentence(), this.ember.held?.left ?? null);
     const deed = this.#deed();
     if (deed?.key !== this.refused) this.refused = '';
     if (deed === null || this.refused !== '' || now < this.askedAt + ASKS_EVERY) return;
@@ -118,13 +118,13 @@ export class Relay {
   }
 
   /** Tell the player, if it has got or lost the ember, who carries it now. */
-  #tellChange() {
+  #announceChange() {
     const { state, hud, sound, before, ember } = this, { ownId } = state, carried = ember.held, id = carried?.id ?? null;
     if (id === before) return;
     this.before = id;
     if (id === ownId) {
       this.had = this.#fireWithin(INTO);
-      this.told.add('ember');
+      this.shownErrors.add('ember');
     }
     if (carried !== null && id === ownId) {
       hud.toast(`You have the ember! It burns for ${BURNS / 1000} s unless somebody takes it.`);

@@ -129,8 +129,8 @@ def test_it_goes_out_where_its_carrier_has_jumped(world, how, then):
     assert dist(ada.tile, FOOT) < 3 and carrier(world, 1) == ada.id
     refused = light(world, ada) if then == "lights" else take(world, bob, ada.id)
     assert refused == "the ember has gone out: carry it all the way on foot"
-    told = [more for one in (ada, bob) for what, _, more in one.heard if what == "error"]
-    assert told[-1][0] == "ember", "pages show it"
+    errors = [more for one in (ada, bob) for what, _, more in one.heard if what == "error"]
+    assert errors[-1][0] == "ember", "pages show it"
     assert carrier(world, 1) == 0 == bob.message("ember")[0] and not read(world, 1)[1]
     assert light(world, ada) == "you are not carrying the ember"
     put(world, ada, HEARTH), put(world, bob, HEARTH)
@@ -243,7 +243,7 @@ def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, m
     if not done:
         put(world, bob, FOOT)
         assert light(world, bob) == ""
-    # A page that asks learns of what nobody was told.
+    # A page that asks learns of what was sent to nobody.
     assert not ask(world, bob, "fires")
     assert [row[3] for row in bob.message("fires")[0]] == [["Ada", "Bob"]]
     assert len(hands(world, ada)) == len(hands(world, bob)) == 1

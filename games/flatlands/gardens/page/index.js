@@ -17,7 +17,7 @@ export function install({ client, state, view, hud, session, events, sound }) {
   const planting = new Planting(state, client, sheet, sound, events);
   state.grown.looks = looks;
   state.notes.add(50, NOTE);
-  session.told.add('garden');
+  session.shownErrors.add('garden');
   view.flat.add(20, (ctx, _, screen) => drawBed(ctx, planting.bed, screen));
   client.on.applied((message) => looks.take(message, client));
   events.on('frame', () => planting.frame());

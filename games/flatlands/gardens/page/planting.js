@@ -41,7 +41,7 @@ export class Planting {
   /** Show how many gems are left. The counter of those that were found waits for one that `flies` there. */
   #have(gems, flies = false) {
     this.left = gems;
-    this.sheet.tell(gems);
+    this.sheet.showGems(gems);
     this.events.emit('purse', gems, flies);
   }
 

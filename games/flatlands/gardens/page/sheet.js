@@ -18,13 +18,13 @@ export class GardenSheet {
     });
     sheet.root.classList.add('garden');
     sheet.root.append(this.left, element('div', { class: 'kinds' }, ...this.buttons));
-    this.tell(null);
+    this.showGems(null);
     sheet.onTurn = (open) => open && on.purse();
   }
 
   /** Show how many gems are left; null while that is not known.
    * @param {number | null} gems */
-  tell(gems) {
+  showGems(gems) {
     for (const button of this.buttons) button.disabled = gems === null || gems < 1;
     this.left.textContent = gems === null ? 'Each costs a gem.'
       : gems < 1 ? 'Each costs a gem: find one first. They lie beside the paths.'

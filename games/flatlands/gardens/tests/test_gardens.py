@@ -65,7 +65,7 @@ def give(world, player, gems):
 
 
 def purse(world, player):
-    """Return how many gems a player is told that it can plant."""
+    """Return how many gems a player is shown that it can plant."""
     ask(world, player, "purse")
     return player.message("purse")[0]
 

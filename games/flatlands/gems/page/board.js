@@ -6,7 +6,7 @@ import { element, show } from '../hud/element.js';
 import { Sheet } from '../hud/sheet.js';
 
 const REFRESH_EVERY = 10000;              // ms between questions while the board is open
-const TELL_AFTER = 1500;                  // ms without another gem after which the number is read out
+const ANNOUNCE_AFTER = 1500;                  // ms without another gem after which the number is read out
 const FLIGHT_MS = 750;
 const ARC = 90;                           // css px that a gem flies above the straight line
 const STEPS = 12;                         // straight pieces of its path
@@ -45,13 +45,13 @@ export class Board extends Sheet {
     /** @type {number | undefined} */
     this.refreshing = undefined;
     /** @type {number | undefined} */
-    this.telling = undefined;
+    this.announcing = undefined;
     this.counter = new Chip('gem', 'Board of gems (B)', () => this.toggle(), '#8fe0ff');
     const counter = this.counter.root;
     counter.classList.add('gems');
     counter.setAttribute('aria-expanded', 'false');
     // Only the result is read out, not each gem of a row of them.
-    this.told = element('span', { class: 'unseen', role: 'status' });
+    this.liveRegion = element('span', { class: 'unseen', role: 'status' });
     this.list = element('ol', {});
     this.below = element('p', { class: 'below' });
     this.root.append(this.list, this.below);
@@ -70,7 +70,7 @@ export class Board extends Sheet {
   count(score) {
     this.score = score;
     const more = `${this.left === null ? '' : ':'} ${this.#words()}. Open the board.`;
-    this.counter.tell(score.gems > 0 ? countOf(score.gems, this.left) : null, more);
+    this.counter.show(score.gems > 0 ? countOf(score.gems, this.left) : null, more);
   }
 
   /** Show how many gems are left to plant, at once unless one `flies` to the counter, which then counts it. */
@@ -84,10 +84,10 @@ export class Board extends Sheet {
    * @param {Score} score
    * @param {{ canvas: HTMLCanvasElement, side: number, x: number, y: number } | null} flight */
   won(score, flight) {
-    clearTimeout(this.telling);
-    this.telling = setTimeout(() => {
-      this.told.textContent = `${this.score.gems} ${this.#words()}.`;
-    }, FLIGHT_MS + TELL_AFTER);
+    clearTimeout(this.announcing);
+    this.announcing = setTimeout(() => {
+      this.liveRegion.textContent = `${this.score.gems} ${this.#words()}.`;
+    }, FLIGHT_MS + ANNOUNCE_AFTER);
     const land = () => {
       // Several may fly at once: one that lands late must not lower the count.
       if (score.gems > this.score.gems) this.count(score);

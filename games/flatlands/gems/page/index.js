@@ -24,7 +24,7 @@ export function install({ client, state, view, minimap, hud, events, sound }) {
   minimap.kinds.set(GEM, ({ ctx, dpr }, px, py, id) => drawDiamond(ctx, px, py, id, dpr));
   hud.putSheet(board, { letter: 'b', sign: 'board', label: 'Board', help: 'who found the most gems', lasts: true, at: 60 });
   hud.readingsPanel.strip.append(board.counter.root);
-  hud.root.append(board.told);
+  hud.root.append(board.liveRegion);
   hud.tools.help.texts.add(10, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
     + 'another then appears somewhere else.');
   on.begun(() => client.do.scores());

@@ -94,7 +94,7 @@ def grown(harness, host=None, name="A"):
 
 
 def found(client):
-    """Return what a client was last told of a gem that it found: its points, its place, of how
+    """Return what a client was last sent of a gem that it found: its points, its place, of how
     many."""
     return client.model.messages["found"][2:]
 
@@ -252,11 +252,11 @@ def test_a_node_reads_what_it_has_not_heard_after_a_reset_or_within_a_minute(wor
     harness.run(500)
     assert lying(other) == lying(client)
     # Only the news of the gem is lost: after a lost batch the square would be read at once.
-    things, told = harness.node.play.items, []
+    things, published = harness.node.play.items, []
     if lost == "the link":
         host.broker.fail()
     else:
-        things.publish = lambda *news: told.append(news)
+        things.publish = lambda *news: published.append(news)
     taker, gem = taken(harness, "C")
     harness.run(1000)
     assert len(taker.model.found) == 1 and gem.id in ids(other)
@@ -266,7 +266,7 @@ def test_a_node_reads_what_it_has_not_heard_after_a_reset_or_within_a_minute(wor
     else:
         del things.publish
         harness.run(SQUARE_AGAIN_MS)
-        assert len(told) == 1
+        assert len(published) == 1
     assert lying(other) == lying(client) and gem.id not in ids(other)
 
 
@@ -394,8 +394,8 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     assert taker.model.found == [(gem.id, gem.version)]
     harness.run(SQUARE_FAILED_MS + GROW_EVERY_MS * 5)
     assert lying(newcomer) and store_client.trouble is None
-    told = [(record.levelname, record.message) for record in caplog.records]
-    assert ("WARNING", "store available again") in told
+    lines = [(record.levelname, record.message) for record in caplog.records]
+    assert ("WARNING", "store available again") in lines
 
 
 def test_when_the_store_answers_again_everything_is_read(world):
@@ -419,7 +419,7 @@ def test_a_store_that_only_reads_does_not_count_as_one_that_works(world, caplog,
     # It may be long until the next failure.
     monkeypatch.setattr("flatlands.server.storage.client.FAILS_FOR_MS", 100)
 
-    def told():
+    def recoveries():
         return caplog.text.count("store available again")
 
     harness = world()
@@ -439,11 +439,11 @@ def test_a_store_that_only_reads_does_not_count_as_one_that_works(world, caplog,
         assert (
             store_client.wait(lambda store: store.count("q")) == 0
             and store_client.trouble
-            and not told()
+            and not recoveries()
         )
     refuse_writes(0)
     harness.run(10_000)
-    assert store_client.trouble is None and told() == 1
+    assert store_client.trouble is None and recoveries() == 1
 
 
 def test_a_node_that_ends_does_not_say_that_its_store_fails(world, caplog):

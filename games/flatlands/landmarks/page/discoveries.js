@@ -50,7 +50,7 @@ export class Discoveries {
     this.hud = hud;
     this.sound = sound;
     /** @type {Landmark | null} The landmark whose name was told last. */
-    this.toldOf = null;
+    this.announced = null;
     this.found = 0;                       // number of landmarks that this browser's player has found
     this.asks = 0;                        // how often the server may still be asked about the last one
     /** @type {Set<string>} The tiles of the landmarks about which it has answered. */
@@ -62,7 +62,7 @@ export class Discoveries {
   /** Tell the name of a landmark that the player comes to, and how many it has found if this one is new.
    * @param {import('../state.js').State} state @param {number} now performance.now() in ms */
   look({ found }, now) {
-    if (found !== this.toldOf) this.#tell(found);
+    if (found !== this.announced) this.#announce(found);
     // A server that keeps what lasts is asked who else has found it.
     if (this.asks === 0 || found === null || !this.hud.lasts) return;
     if (now < this.askedAt + ASKED_EVERY) return;
@@ -75,9 +75,9 @@ export class Discoveries {
   /** Tell the player's place among the finders of a landmark, 0 after all that are counted, and who was the
    * first, if that is known.
    * @param {Landmark | null} mark */
-  tellFinders(mark, place, of, first = '') {
+  showFinders(mark, place, of, first = '') {
     if (mark === null) return;
-    if (mark === this.toldOf) {
+    if (mark === this.announced) {
       this.asks = 0;
       this.confirmed.add(`${mark.x}:${mark.y}`);
       if (this.quietly) return;
@@ -89,8 +89,8 @@ export class Discoveries {
   }
 
   /** @param {Landmark | null} mark */
-  #tell(mark) {
-    this.toldOf = mark;
+  #announce(mark) {
+    this.announced = mark;
     this.asks = 0;
     if (mark === null) return;
     const tile = `${mark.x}:${mark.y}`, all = known();

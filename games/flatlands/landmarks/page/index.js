@@ -8,7 +8,7 @@ export function install({ client, state, map, hud, session, events, sound }) {
   map.tilesFound = tilesFound;
   state.notes.add(10, NOTE);
   client.on.message('finders', (column, row, place, of, first) =>
-    discoveries.tellFinders(state.landmarks.of(column, row), place, of, first));
+    discoveries.showFinders(state.landmarks.of(column, row), place, of, first));
   events.on('frame', () => discoveries.look(state, performance.now()));
   events.on('anew', forgetFound);
 }

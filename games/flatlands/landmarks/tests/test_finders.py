@@ -1,4 +1,4 @@
-"""Finders: a player that comes to a landmark is told its number, and nobody counts twice."""
+"""Finders: a player that comes to a landmark is sent its number, and nobody counts twice."""
 
 import pytest
 
@@ -34,18 +34,18 @@ def come(harness, name, away=(0, 0), host=None, key=None):
     return client
 
 
-def told(client):
-    """Return (place, of) for all that a client was told of the landmark."""
+def places(client):
+    """Return (place, of) for all that a client was sent of the landmark."""
     said = [m[1:] for m in client.connection.messages if m[0] == 45]
     return [tuple(of[2:4]) for name, of in said if name == "finders" and of[:2] == [*PLACE]]
 
 
 def find(client):
-    """Let a player find the landmark; return what it, and nobody else, is told."""
-    before = len(told(client))
+    """Let a player find the landmark; return what it, and nobody else, is sent."""
+    before = len(places(client))
     client.send(35, "find", [*PLACE])
     client.harness.run(100)
-    [found] = told(client)[before:]
+    [found] = places(client)[before:]
     return found
 
 
@@ -54,7 +54,7 @@ def test_each_player_on_any_node_is_told_its_place_among_the_finders(world):
     a, b = come(harness, "A"), come(harness, "B", (5, 3), harness.hosts[1])
     assert find(a) == (1, 1)
     assert find(b) == (2, 2)
-    assert told(a) == [(1, 1)]
+    assert places(a) == [(1, 1)]
     # Coming again, even on another node and with another id, does not make another finder.
     harness.run(10_000)
     assert find(a) == (1, 2)
@@ -92,7 +92,7 @@ def test_without_a_landmark_or_a_key_nobody_is_counted(world, monkeypatch, lacks
     if lacks == "a landmark":
         monkeypatch.setattr(Landmarks, "of", lambda *_: None)
     client.send(35, "find", [*PLACE])
-    assert client.model.errors == ["landmark"] and told(client) == []
+    assert client.model.errors == ["landmark"] and places(client) == []
     assert client.connection.closed is None
 
 
@@ -159,4 +159,4 @@ def test_a_store_that_fails_or_is_missing_tells_nothing_and_all_else_goes_on(wor
     other.send(35, "find", [*PLACE])
     bare.run(100)
     for one in (client, other):
-        assert told(one) == [] and one.model.errors == [] and one.connection.closed is None
+        assert places(one) == [] and one.model.errors == [] and one.connection.closed is None

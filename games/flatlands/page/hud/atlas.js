@@ -38,7 +38,7 @@ export class AtlasPanel {
   /** Show the panels, or hide them. */
   open(is) {
     show(is, this.root);
-    if (!is) this.tell(null, null);
+    if (!is) this.describe(null, null);
   }
 
   /** Show how many there are, by a line, and the colours of `servers` servers; `clockwork` is true if
@@ -64,7 +64,7 @@ export class AtlasPanel {
 
   /** Say what is under the pointer, or in the middle, and where the arrow leads; null hides it.
    * @param {string | null} text @param {string | null} goal */
-  tell(text, goal) {
+  describe(text, goal) {
     show(text !== null, this.tip);
     show(goal !== null, this.aim);
     if (text !== null && this.tip.textContent !== text) this.tip.textContent = text;

@@ -23,7 +23,7 @@ export class Chip {
 
   /** Show a text; null hides the chip. Screen readers read `more` after it.
    * @param {string | null} text */
-  tell(text, more = `: ${this.about}`) {
+  show(text, more = `: ${this.about}`) {
     show(text !== null, this.root);
     if (text === null) return;
     for (const [part, words] of [[this.text, text], [this.spoken, more]]) {

@@ -23,7 +23,7 @@ import { YouDialog } from './you.js';
 /** @typedef {import('./tools.js').Deed} Deed */
 
 const SAMPLE_AFTER = 5000;                // ms
-const TOLD_MS = 10000;                    // for which a screen reader can still reach a sentence
+const LIVE_MS = 10000;                    // for which a screen reader can still reach a sentence
 
 export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `pictures` has what
@@ -55,7 +55,7 @@ export class Hud {
     this.youDialog = new YouDialog(events, pictures.portraitOn);
     this.ring = new Ring(says('emote'), pictures.signOf, focusWorld);
     // What happens on the canvas, for screen readers.
-    this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
+    this.liveRegion = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
     // A wave is returned at once.
     this.emote = () => events.emit('waveBack') || this.ring.toggle();
     /** Whether the server keeps what lasts. */
@@ -81,7 +81,7 @@ export class Hud {
     this.titleScreen.root.before(
       this.over,
       element('div', { class: 'top' }, readings, this.beside, notes.root),
-      element('div', { class: 'bottom playing' }, this.dock, legend, stick), this.told,
+      element('div', { class: 'bottom playing' }, this.dock, legend, stick), this.liveRegion,
       element('div', { class: 'playing' }, this.menu.root, this.ring.root), this.atlas.root);
     root.append(this.tools.help.root, this.linkDialog.root, this.nearDialog.root, this.youDialog.root);
     this.room = new Panels(root, [strip, list, this.map, this.dock, legend, stick,
@@ -199,15 +199,15 @@ export class Hud {
    * @param {string | null} text @param {{ label: string, onClick: () => void } | null} button */
   banner(text, kind = 'info', button = null) {
     const focused = this.notes.banner.contains(document.activeElement);
-    this.notes.tell(text, kind, button);
+    this.notes.showBanner(text, kind, button);
     if (focused && button === null) this.focusWorld();
   }
 
   /** Let screen readers read what happened, if it is shown only on the canvas. */
-  tell(text) {
+  announce(text) {
     const line = element('p', {}, text);
-    this.told.append(line);
-    setTimeout(() => line.remove(), TOLD_MS);
+    this.liveRegion.append(line);
+    setTimeout(() => line.remove(), LIVE_MS);
   }
 
   /** Show in the tab's title what happens, as long as the page is hidden. */

@@ -48,7 +48,7 @@ export class Notes {
 
   /** Show or hide the banner: see Hud.banner.
    * @param {string | null} text @param {{ label: string, onClick: () => void } | null} button */
-  tell(text, kind, button) {
+  showBanner(text, kind, button) {
     show(text !== null, this.banner);
     this.banner.className = 'banner note panel ' + kind;
     // Setting the same text again would make screen readers read it out again.

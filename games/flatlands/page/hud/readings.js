@@ -27,7 +27,7 @@ export class Readings {
 
   show({ name, position, square, ping, company, held, messages, bytes }) {
     const { values } = this, { col, row } = square;
-    this.count.tell(company);
+    this.count.show(company);
     write(values.You, name);
     const x = Math.floor(position.x), y = Math.floor(position.y);
     write(values.Place, `${signed(x)}, ${signed(y)} · square ${signed(col)}, ${signed(row)}`);

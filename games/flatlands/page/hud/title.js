@@ -67,7 +67,7 @@ export class Title {
 
   /** Say how many are walking now; null says nothing.
    * @param {string | null} sentence */
-  tell(sentence) {
+  showTotals(sentence) {
     show(sentence !== null, this.live);
     if (sentence !== null && this.live.textContent !== sentence) this.live.textContent = sentence;
   }

@@ -16,7 +16,7 @@ import { textOf } from './text.js';
 const PAINT_MS = 5;                       // ms that a frame may spend on painting land
 const GLOW = 128;                         // px of the picture of a glow
 const FLASH_MS = 900, FLASHES = 3;
-const TOLD_EVERY = 1000;                  // ms between two messages of the server
+const MESSAGE_EVERY = 1000;                  // ms between two messages of the server
 const WIDE = 46;                          // css px: the light of wider dots is fainter
 const LEAST = 3.5;                        // css px: no dot is drawn smaller than this
 const NUMBERS_FROM = 30, NAMES_FROM = 92; // css px of a dot's side
@@ -137,13 +137,13 @@ function placed(dot, gaze) {
 
 /** Return how brightly a dot flashes, 0 .. 1. The server tells once a second how many messages there were, so
  * their flashes are spread over a second, which begins at another moment for each dot. */
-function flashOf({ col, row, batches, told }, now, still) {
+function flashOf({ col, row, batches, batchesAt }, now, still) {
   if (batches === 0) return 0;
   const count = still ? 1 : Math.min(batches, FLASHES);
   let flash = 0;
-  const first = still ? 0 : Math.abs(Math.sin(col * 12.9898 + row * 78.233)) * TOLD_EVERY / count;
+  const first = still ? 0 : Math.abs(Math.sin(col * 12.9898 + row * 78.233)) * MESSAGE_EVERY / count;
   for (let i = 0; i < count; i++) {
-    const age = now - told - first - i * TOLD_EVERY / count;
+    const age = now - batchesAt - first - i * MESSAGE_EVERY / count;
     if (age >= 0 && age < FLASH_MS) flash = Math.max(flash, (1 - age / FLASH_MS) ** 2);
   }
   return flash;

@@ -44,11 +44,11 @@ export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
   }
   const { sign } = state;
   offered.count = 0;
-  if (sign === null || sign.tells.length + sign.courses.length === 0) return;
+  if (sign === null || sign.directions.length + sign.courses.length === 0) return;
   // If there is no room for all of it, courses are left out: R begins a race all the same.
-  const all = boardOf(sign.tells, sign.courses, sign.chosen, dpr), room = boardPlace(all, state, screen, pageDpr);
-  const count = room.free || sign.tells.length === 0 ? sign.courses.length : 0;
-  const board = count > 0 ? all : boardOf(sign.tells, [], -1, dpr);
+  const all = boardOf(sign.directions, sign.courses, sign.chosen, dpr), room = boardPlace(all, state, screen, pageDpr);
+  const count = room.free || sign.directions.length === 0 ? sign.courses.length : 0;
+  const board = count > 0 ? all : boardOf(sign.directions, [], -1, dpr);
   const { x, y } = count > 0 ? room : boardPlace(board, state, screen, pageDpr);
   ctx.drawImage(board, x, y);
   const line = LINE * dpr;
@@ -74,11 +74,11 @@ function boardPlace({ width, height }, { sign, here, panels }, screen, pageDpr) 
 }
 
 /** Return the picture of a board with a line for each direction and each course, one of which may be chosen. */
-function boardOf(tells, courses, chosen, dpr) {
-  const key = JSON.stringify([tells, courses, chosen, dpr]), known = boards.get(key);
+function boardOf(directions, courses, chosen, dpr) {
+  const key = JSON.stringify([directions, courses, chosen, dpr]), known = boards.get(key);
   if (known !== undefined) return known;
-  const font = `700 ${SIZE}px ${FONT}`, first = tells.length, rule = first > 0 && courses.length > 0 ? RULE : 0;
-  const rows = [...tells, ...courses].map(({ name, away, turn }) => ({ name, away: String(away), turn }));
+  const font = `700 ${SIZE}px ${FONT}`, first = directions.length, rule = first > 0 && courses.length > 0 ? RULE : 0;
+  const rows = [...directions, ...courses].map(({ name, away, turn }) => ({ name, away: String(away), turn }));
   const names = Math.max(...rows.map(({ name }) => widthOf(name, font)));
   const fars = Math.max(...rows.map(({ away }) => widthOf(away, font)));
   const w = Math.ceil(2 * PAD_X + ARROW + names + FAR_GAP + fars), h = rows.length * LINE + 2 * PAD_Y + rule;

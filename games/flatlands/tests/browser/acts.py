@@ -36,7 +36,7 @@ STANDS = """(({ own, walk }) => own?.ack === walk.number && own.track.duration =
   flatlands.state)"""
 
 #: Where the server says that the page's own walker stands, or that its present leg began.
-TOLD_PLACE = "(({ x, y }) => [x / 1024, y / 1024])(flatlands.state.own.track)"
+SERVER_PLACE = "(({ x, y }) => [x / 1024, y / 1024])(flatlands.state.own.track)"
 
 #: Tiles a second that everybody walks.
 SPEED = 5
@@ -264,10 +264,10 @@ def stands(page):
     """Return once the page's own walker stands for the server and is drawn there: what is
     left of a misprediction fades first, but it does not walk."""
     wait_for(page, STANDS)
-    told = page.evaluate(TOLD_PLACE)
+    before = page.evaluate(SERVER_PLACE)
     eventually(lambda: still(page), "the walker stands still")
-    assert page.evaluate(TOLD_PLACE) == told
-    assert far(place(page), told) < 0.1
+    assert page.evaluate(SERVER_PLACE) == before
+    assert far(place(page), before) < 0.1
 
 
 def walk_to(page, name):

@@ -138,8 +138,8 @@ def test_a_click_on_a_dot_a_name_or_a_cairn_makes_an_arrow_lead_there(alone, pla
         assert re.fullmatch(rf"{name}\d+ tiles [a-z-]+", choose(page, *goal)), (name, goal)
     # The map shows the flag, says where it stands, and takes it away again.
     page.keyboard.press("o")
-    told = page.get_by_label("Map of everybody", exact=True).locator("span")
-    told.filter(has_text="Ada’s cairn, ").wait_for()
+    text = page.get_by_label("Map of everybody", exact=True).locator("span")
+    text.filter(has_text="Ada’s cairn, ").wait_for()
     wait_for(page, RESTS)
     eventually(lambda: count_colour(page, FLAG) > 20, "the flag is drawn")
     page.get_by_role("button", name="Remove the flag").click()
@@ -178,7 +178,7 @@ def test_the_map_shows_the_land_by_day_and_found_landmarks_until_escape(spread_s
     page.keyboard.press("Escape")
     wait_for(page, "flatlands.lookout.shown === 0")
     assert page.locator(".tools").is_visible()
-    # The server is told so, and sends no more pictures.
+    # The server learns of it, and sends no more pictures.
     eventually(lambda: stats(spread_server)["maps"] == 0, "nobody has a map")
 
 

@@ -415,10 +415,10 @@ def test_nearby_players_and_places_are_listed_and_can_be_walked_to(alone, play):
     wait_for(page, "flatlands.state.walkers.length === 4")
     tally = page.get_by_label("Readings")
     tally.get_by_text("You, Somebody and 1 clockwork", exact=True).wait_for()
-    # Screen readers are told of a person who comes into view, and of nobody else.
-    told = "[...document.querySelectorAll('.unseen')].map((each) => each.textContent).join('|')"
-    wait_for(page, f"{told}.includes('Somebody is 8 tiles north-east.')")
-    assert "Computer" not in page.evaluate(told)
+    # Screen readers announce a person who comes into view, and of nobody else.
+    texts = "[...document.querySelectorAll('.unseen')].map((each) => each.textContent).join('|')"
+    wait_for(page, f"{texts}.includes('Somebody is 8 tiles north-east.')")
+    assert "Computer" not in page.evaluate(texts)
     for name in ("Asker", "Somebody", "Computer"):
         wait_for(page, "(name) => words.has(name)", name)
     assert not page.evaluate("words.has('Deer')")

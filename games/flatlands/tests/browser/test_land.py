@@ -82,8 +82,8 @@ def test_a_bridge_leads_to_a_goal_across_water_and_a_page_says_if_none_does(play
         # The middle of the lake.
         page.evaluate(go, [76.5, 22.5])
         walk_to(page, "the far shore")
-        told = "Water bars the way to the far shore, and there is no way around it near here."
-        page.get_by_text(told).wait_for()
+        toast = "Water bars the way to the far shore, and there is no way around it near here."
+        page.get_by_text(toast).wait_for()
         assert page.evaluate("flatlands.state.aim !== null")
 
 

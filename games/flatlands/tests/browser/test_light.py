@@ -102,12 +102,12 @@ def test_a_page_that_never_gets_its_files_says_so(rollout):
     page.route("**/joined.js", lambda route: route.fulfill(status=404))
     page.clock.install()
     page.reload()
-    told = page.get_by_text("Flatlands could not be loaded.")
+    failure = page.get_by_text("Flatlands could not be loaded.")
 
     def told_as_time_passes():
         page.clock.run_for(10_000)
         page.wait_for_load_state("load")
-        return told.is_visible()
+        return failure.is_visible()
 
     eventually(lambda: unless_it_loads(told_as_time_passes), "the page says so")
 
@@ -190,8 +190,8 @@ def test_the_map_for_a_wall_shows_no_title_while_it_loads(open_page, server):
 
 def test_without_scripts_the_page_says_what_it_needs(open_page):
     page = open_page(java_script_enabled=False)
-    told = page.locator("noscript")
-    assert told.is_visible() and "needs JavaScript" in told.inner_text()
+    noscript = page.locator("noscript")
+    assert noscript.is_visible() and "needs JavaScript" in noscript.inner_text()
     assert page.get_by_text("Walk with others").is_visible()
     assert page.get_by_role("button", name="Play").is_hidden()
 

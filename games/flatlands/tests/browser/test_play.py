@@ -173,7 +173,7 @@ def test_a_page_that_loses_the_focus_a_touch_or_the_tab_stops_and_tells_who_call
     stands(page)
     there = [x / UNIT + 4, y / UNIT]
     eventually(lambda: far(page.evaluate(TRUE_PLACE, "Mover"), there) < 0.1, "both agree")
-    # Meanwhile the tab's title tells who waves and who speaks.
+    # Meanwhile the tab's title shows who waves and who speaks.
     other.send(DO, "emote", [1])
     wait_for(page, "document.title.startsWith('Mover waved')")
     other.send(SAY, "hello?")
@@ -211,7 +211,7 @@ def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
     assert grid.get_attribute("aria-pressed") == "true"
     for reading in ("Ping", "msg/s"):
         readings.get_by_text(reading).wait_for()
-    # The player's square tells its name and who is in it, and so does each that is held.
+    # The player's square shows its name and who is in it, and so does each that is held.
     for word in (label, "1 here · 0/s", "drop margin", "lead margin", "your screen"):
         wait_for(page, "(word) => words.has(word)", word)
     names = "[...words.keys()].filter((word) => /^sq -?[0-9]+:-?[0-9]+$/.test(word)).length"
@@ -444,8 +444,8 @@ NOTE_ALARMS = """() => {
   const { on } = flatlands.net;
   flatlands.alarms = [];
   for (const name of ['quiet', 'lost']) {
-    const told = on[name].bind(on);
-    on[name] = (what) => { flatlands.alarms.push([name, what]); told(what); };
+    const call = on[name].bind(on);
+    on[name] = (what) => { flatlands.alarms.push([name, what]); call(what); };
   }
 }"""
 
@@ -569,8 +569,8 @@ def test_a_page_that_is_refused_or_sent_away_says_why_and_tries_again_where_that
         page, second = open_page(server.url), open_page(server.url, cut_off=True)
         page.get_by_label("Your name").fill("\u3164\u2800")
         page.keyboard.press("Enter")
-        told = page.get_by_text("a name must have 1 to 20 visible characters")
-        told.first.wait_for()
+        error = page.get_by_text("a name must have 1 to 20 visible characters")
+        error.first.wait_for()
         enter(page, "Rude")
         # A player that is in the game stays there, under the name that was allowed.
         open_you(page)
@@ -615,15 +615,15 @@ def test_a_page_outlives_its_server_and_its_player_comes_back_tomorrow_too(play)
         before = place(page)
         own = "[flatlands.state.own.id, flatlands.state.own.look, flatlands.state.own.name].join()"
         who = page.evaluate(own)
-        for end, told in (
+        for end, sentence in (
             (methodcaller("kill"), "Connection lost"),
             (methodcaller("stop"), "The server restarts."),
         ):
             end(server)
-            page.get_by_text(told).wait_for()
+            page.get_by_text(sentence).wait_for()
             wait_for(page, "flatlands.net.retry > 1000")
-            assert page.get_by_text(told).is_visible()
-            page.get_by_label("Say something").fill(f"after: {told}")
+            assert page.get_by_text(sentence).is_visible()
+            page.get_by_label("Say something").fill(f"after: {sentence}")
             page.keyboard.press("Enter")
             page.get_by_text("Not connected: try again in a moment.").wait_for()
             server.close()
@@ -634,7 +634,7 @@ def test_a_page_outlives_its_server_and_its_player_comes_back_tomorrow_too(play)
             wait_for(page, f"{own} === '{who}'")
             # The message that could not be sent is still in the field.
             page.keyboard.press("Enter")
-            page.locator(".log").get_by_text(f"after: {told}").wait_for()
+            page.locator(".log").get_by_text(f"after: {sentence}").wait_for()
         walk(page, "d", 9)
         stands(page)
         before = place(page)

@@ -42,12 +42,12 @@ test('signposts stand beside paths and tell how far and where the nearest landma
   assert.ok(posts.length > 40, `${posts.length} signposts`);
   for (const { x, y } of posts) {
     assert.ok(![PATH, BRIDGE, WATER, DEEP].includes(land.kind(x, y)));
-    const tells = landmarks.directions(x, y), marks = landmarks.within(x - 160, y - 160, x + 160, y + 160);
+    const directions = landmarks.directions(x, y), marks = landmarks.within(x - 160, y - 160, x + 160, y + 160);
     const far = (place) => Math.round(Math.hypot(place.x - x, place.y - y));
     const nearest = marks.sort((a, b) => far(a) - far(b)).slice(0, 2);
-    assert.deepEqual(tells.filter(({ name }) => name !== 'Plaza').map(({ away }) => away),
+    assert.deepEqual(directions.filter(({ name }) => name !== 'Plaza').map(({ away }) => away),
       nearest.map(far));
-    for (const { name, away, turn } of tells) {
+    for (const { name, away, turn } of directions) {
       const { x: mx, y: my } = nearest.find((mark) => mark.name === name) ?? { x: 0, y: 0 };
       const angle = turn * Math.PI / 4;
       assert.equal(away, far({ x: mx, y: my }));
@@ -76,7 +76,7 @@ test('a player who comes to a landmark or a signpost is told so, and nobody else
   at(post.x + 2, post.y);
   const courses = landmarks.courses(post), names = courses.map(({ name }) => name);
   assert.deepEqual(names, ['Barley Turn', 'Plum Turn', 'Juniper Bend']);
-  assert.deepEqual(state.sign, { ...post, courses, chosen: -1, tells: landmarks.directions(post.x, post.y) });
+  assert.deepEqual(state.sign, { ...post, courses, chosen: -1, directions: landmarks.directions(post.x, post.y) });
   // All over the ring in which races begin, wherever in a tile one is, and nowhere else.
   for (const [away, reads] of [[4.1, false], [3.9, true], [4.1, false], [3.5, true]]) {
     at(post.x, post.y + away);
@@ -84,14 +84,14 @@ test('a player who comes to a landmark or a signpost is told so, and nobody else
   }
   // On the plaza the waymark tells the way. What is told as a course is not told twice.
   at(1, 1);
-  assert.equal(state.sign?.tells.length, 2);
+  assert.equal(state.sign?.directions.length, 2);
   assert.deepEqual(state.sign?.courses.map(({ side, away }) => [side, away]), [[0, 73], [1, 83], [2, 76]]);
   at(-76, -3);
-  assert.ok(!state.sign?.tells.some(({ name }) => name === 'Plaza'));
+  assert.ok(!state.sign?.directions.some(({ name }) => name === 'Plaza'));
   assert.equal(state.sign?.courses[0].name, 'Plaza');
   state.terrain = new Terrain(7);
   at(1, 1);
-  assert.deepEqual(state.sign?.tells.map(({ name }) => name),
+  assert.deepEqual(state.sign?.directions.map(({ name }) => name),
     new Landmarks(new Terrain(7)).directions(0, 0).map(({ name }) => name));
 });
 

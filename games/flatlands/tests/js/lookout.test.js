@@ -20,7 +20,7 @@ function opened(x, y) {
   const state = among([], OWN), toasts = [], sent = [], listeners = {};
   const screen = Object.assign(canvas(), { style: {}, focus() {}, setPointerCapture() {},
     addEventListener: (name, act) => listeners[name] = act });
-  const hud = { openAtlas() {}, focusWorld() {}, toast: (text) => toasts.push(text), atlas: { tell() {}, count() {} } };
+  const hud = { openAtlas() {}, focusWorld() {}, toast: (text) => toasts.push(text), atlas: { describe() {}, count() {} } };
   const net = { playing: true, socket: {}, send: (...message) => sent.push(message) };
   const view = new AtlasView(screen);
   const lookout = new Lookout(state, /** @type {any} */ (hud), view, /** @type {any} */ (net),
@@ -56,8 +56,8 @@ test('a click on anything of the map lets an arrow lead there, and closes the ma
   for (const kind of ['mouse', 'touch']) {
     for (const [name, x, y] of [['2 people, ', -24, 8], ['', 70, -6], ['The plaza, ', 0.5, 0.5],
       [`${mark.name}, `, mark.x + 0.5, mark.y + 0.5], ['', 44.5, 36.5]]) {
-      const told = click(x, y, kind);
-      assert.match(told, new RegExp(`^${name}\\d+ tiles [a-z-]+: follow the arrow with the flag\\.`), `${kind}: ${name}`);
+      const sentence = click(x, y, kind);
+      assert.match(sentence, new RegExp(`^${name}\\d+ tiles [a-z-]+: follow the arrow with the flag\\.`), `${kind}: ${name}`);
       assert.ok(Math.hypot(state.aim.x - x, state.aim.y - y) < 1e-6, `${kind}: ${name}`);
       assert.deepEqual([lookout.isOpen, sent.pop()], [false, [P.WATCH, null, 0, 0, 0, 0]]);
       state.aim = null;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { pickUp } from '../../page/things.js';
 import * as P from '../../../../static/protocol.js';
 import { nothing } from './people.js';
-import { find, frame, placedThere, tell } from './things.js';
+import { find, frame, placedThere, takeThings } from './things.js';
 
 const gem = (id, version, x, y) => [0, id, version, x * 1024, y * 1024];
 const cairn = (version, player, stones) =>
@@ -15,12 +15,12 @@ const there = (...things) => placedThere(nothing(), ...things);
 test('things fade in where they lie, in tiles, and fade out when they are taken or no longer held', () => {
   const state = there(gem('a', 1, 3, 4)), [each] = state.things.values();
   assert.deepEqual([each.x, each.y, each.alpha, each.goneAt], [3, 4, 1, null]);
-  tell(state, [gem('a', 1, 3, 4), gem('b', 1, 5, 5)], 1000);
+  takeThings(state, [gem('a', 1, 3, 4), gem('b', 1, 5, 5)], 1000);
   frame(state, 1150);
   const other = find(state, 'b');
   assert.equal(other.alpha, 0.5);
   frame(state, 2000);
-  tell(state, [gem('b', 1, 5, 5)], 2000);
+  takeThings(state, [gem('b', 1, 5, 5)], 2000);
   frame(state, 2150);
   assert.deepEqual([each.taken, each.alpha], [true, 0.5]);
   frame(state, 3700);
@@ -36,7 +36,7 @@ test('what is told again after a resync does not flicker', () => {
   state.replica.apply([P.RESYNC], 0);
   frame(state, 1003);
   state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
-  tell(state, [gem('a', 1, 3, 4)], 1006);
+  takeThings(state, [gem('a', 1, 3, 4)], 1006);
   frame(state, 1009);
   const [each] = state.things.values();
   assert.deepEqual([each.taken, each.goneAt, each.alpha], [false, null, 1]);
@@ -44,7 +44,7 @@ test('what is told again after a resync does not flicker', () => {
 
 test('a gem that lies elsewhere is another one, and a cairn that grows the same', () => {
   const state = there(gem('a', 1, 3, 4), cairn(1, 7, 3));
-  tell(state, [gem('a', 3, 9, 9), cairn(2, 7, 4)], 1000);
+  takeThings(state, [gem('a', 3, 9, 9), cairn(2, 7, 4)], 1000);
   assert.deepEqual([...state.things.values()].map(({ thing, goneAt }) =>
     [thing.kind, thing.version, goneAt]), [[0, 1, 1000], [1, 2, null], [0, 3, null]]);
   assert.equal(find(state, '0:0').thing.values.stones, 4);
@@ -65,9 +65,9 @@ test('a gem that was found is no longer drawn, though it is still known', () => 
   state.here = { x: 3, y: 4 };
   assert.equal(pickUp(state, 'a', 2), null);
   assert.equal(pickUp(state, 'a', 1)?.x, 3);
-  tell(state, [gem('a', 1, 3, 4)], 1200);
+  takeThings(state, [gem('a', 1, 3, 4)], 1200);
   assert.equal(find(state, 'a').alpha, 0);
-  tell(state, [], 1300);
+  takeThings(state, [], 1300);
   frame(state, 3000);
   assert.equal(state.things.size, 0);
 });
@@ -77,7 +77,7 @@ const cairnAt = (id, x, text, player = 7) =>
 
 test('a cairn in the place of one that crumbled is drawn where it stands', () => {
   const state = there(cairnAt('a', 3, 'old'));
-  tell(state, [[...cairnAt('a', 9, 'new'), 'more']], 1000);
+  takeThings(state, [[...cairnAt('a', 9, 'new'), 'more']], 1000);
   assert.deepEqual([...state.things.values()].map(({ x, thing, goneAt }) => [x, thing.values.text, goneAt]),
     [[3, 'old', 1000], [9, 'new', null]]);
 });

@@ -96,14 +96,14 @@ test('a walk that something bars is reported, and one that the player ends is no
   walk.follow({ heading: [1, 0] }, 9500);
   assert.equal(guide.look(state), 'Something is in the way.');
   // The end of a short walk one sees.
-  for (const [from, at, told] of [[0.5, 10_000, null], [-15, 30_000, 'You are there.']]) {
+  for (const [from, at, sentence] of [[0.5, 10_000, null], [-15, 30_000, 'You are there.']]) {
     state.here = { x: from, y: 0.5 };
     walk.track = stand(from * 1024, 512, at);
     walk.follow({ goal: [1024, 512] }, at);
     guide.look(state);
     state.here.x = 1;
     walk.advance(at + 10_000);
-    assert.equal(guide.look(state), told);
+    assert.equal(guide.look(state), sentence);
   }
 });
 

@@ -23,54 +23,54 @@ async function playing(context) {
   const { Session } = await import('../../page/session.js');
   const client = new Client(), state = new State(client), heard = { toasts: [], lines: [], tab: [], read: [] };
   const hud = /** @type {any} */ ({ title() {}, lasts: false, toast: (text) => heard.toasts.push(text),
-    callBack: (text) => heard.tab.push(text), tell: (text) => heard.read.push(text),
+    callBack: (text) => heard.tab.push(text), announce: (text) => heard.read.push(text),
     chat: { add: (name, _id, _look, text) => heard.lines.push(`${name}: ${text}`) } });
   const session = new Session(client, state, hud, new Events());
   const begin = () => {
     state.ownId = OWN;
     for (const [id, away] of [[OWN, 0], [ADA, 2], [CLOCK, 3]]) comes(state, id, away);
   };
-  return { client, state, session, hud, begin, told: (list) => heard[list].splice(0) };
+  return { client, state, session, hud, begin, heardIn: (list) => heard[list].splice(0) };
 }
 
 test('a player is told of refusals that it cannot see for itself, and of those that the page repeats only once', async (context) => {
-  const { client, session, hud, begin, told } = await playing(context);
+  const { client, session, hud, begin, heardIn } = await playing(context);
   const refuse = (...codes) => {
     for (const code of codes) client.net.on.error(code, `the ${code}`);
-    return told('toasts');
+    return heardIn('toasts');
   };
   assert.deepEqual(refuse('flood'), [], 'the title tells of it');
   begin();
   assert.deepEqual(refuse('keys', 'flood', 'keys', 'flood', 'taken'), ['The keys.', 'The flood.', 'The flood.']);
   assert.deepEqual(refuse('store'), [], 'there is nothing to take');
   hud.lasts = true;
-  session.told.add('taken');
+  session.shownErrors.add('taken');
   assert.deepEqual(refuse('store', 'taken', 'keys'), ['The store.', 'The taken.']);
 });
 
 test('of what clockwork says the chat has only what it says to the player, and a hidden tab and screen readers are told who acts', async (context) => {
-  const { client, begin, told } = await playing(context);
+  const { client, begin, heardIn } = await playing(context);
   begin();
   const says = (id, text) => client.replica.onSay(client.replica.players.get(id), text);
   says(CLOCK, 'Nobody listens');
   says(CLOCK, `N${OWN}, I am a computer`);
   says(ADA, 'I am somebody');
   says(OWN, 'So am I');
-  assert.deepEqual(told('lines'), [`N7: N${OWN}, I am a computer`, 'N90001: I am somebody', `N${OWN}: So am I`]);
-  assert.deepEqual(told('tab'), ['N7 spoke', 'N90001 spoke']);
+  assert.deepEqual(heardIn('lines'), [`N7: N${OWN}, I am a computer`, 'N90001: I am somebody', `N${OWN}: So am I`]);
+  assert.deepEqual(heardIn('tab'), ['N7 spoke', 'N90001 spoke']);
   for (const id of [ADA, CLOCK, OWN]) client.replica.onEvent('Emote', id, { emote: WAVE });
-  assert.deepEqual(told('tab'), ['N90001 waved']);
-  assert.deepEqual(told('read'), ['N90001 waved.', 'You and N90001 wave to each other: a spark!']);
+  assert.deepEqual(heardIn('tab'), ['N90001 waved']);
+  assert.deepEqual(heardIn('read'), ['N90001 waved.', 'You and N90001 wave to each other: a spark!']);
   client.replica.onEvent('Emote', ADA, { emote: BOW });
-  assert.deepEqual([told('tab'), told('read')], [['N90001 bowed'], ['N90001 bowed.']]);
+  assert.deepEqual([heardIn('tab'), heardIn('read')], [['N90001 bowed'], ['N90001 bowed.']]);
 });
 
 test('clockwork asks a player who has no mouse to touch it', async (context) => {
-  const { client, begin, told } = await playing(context);
+  const { client, begin, heardIn } = await playing(context);
   begin();
   const asks = () => {
     client.replica.onSay(client.replica.players.get(CLOCK), `Click me, N${OWN}`);
-    return told('lines');
+    return heardIn('lines');
   };
   assert.deepEqual(asks(), [`N7: Click me, N${OWN}`]);
   globalThis.matchMedia = () => /** @type {any} */ ({ matches: true });
@@ -87,7 +87,7 @@ test('who has waved to the player and was waved to is its friend, as is its host
   wave(OWN);
   assert.deepEqual([...state.friends], [ADA]);
   comes(state, ADA + 1, 4);
-  client.listeners.tell('applied', [P.HOST, `N${ADA + 1}`, true]);
+  client.listeners.emit('applied', [P.HOST, `N${ADA + 1}`, true]);
   assert.deepEqual([...state.friends], [ADA, ADA + 1]);
   Object.assign(hud, { banner() {}, titleScreen: { fail() {} } });
   client.net.on.refused('kicked', 'an operator sent you away');

@@ -10,12 +10,12 @@ const KINDS = [['thing', 0, 'Gem', []],
 export function placedThere(state, ...things) {
   state.replica.learn(KINDS);
   state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
-  tell(state, things, 0);
+  takeThings(state, things, 0);
   frame(state, 1000);
   return state;
 }
 
-export function tell(state, things, at) {
+export function takeThings(state, things, at) {
   state.replica.apply([P.THINGS, 0, 0, things], 0);
   frame(state, at);
 }

@@ -50,7 +50,7 @@ export class Twins {
   }
 
   /** Take what the server tells; return whether it is news.
-   * @param {[number, string, number, number, boolean]} told */
+   * @param {[number, string, number, number, boolean]} waiter */
   take([id, name, column, row, still], now) {
     const key = `${id} ${column} ${row}`;
     if (!still) {
@@ -101,8 +101,8 @@ export class Twins {
     if (this.alone) return 'You are on both stones: it takes another person.';
     if (other !== null) return now - other < SLOW ? null : 'Stay: they open as soon as the server reaches its store.';
     if (clockwork) return 'Clockwork does not count: it takes a person on the other stone.';
-    const told = this.all.get(ownId ?? 0);
-    return told?.x === x && told.y === y ? `Stay: everybody within ${NEAR} tiles knows that you are waiting for a second person.`
+    const own = this.all.get(ownId ?? 0);
+    return own?.x === x && own.y === y ? `Stay: everybody within ${NEAR} tiles knows that you are waiting for a second person.`
       : 'It takes a second person, on the other stone.';
   }
 }

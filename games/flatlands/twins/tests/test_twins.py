@@ -9,9 +9,9 @@ import pytest
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.twins.twins import (
     APART_TILES,
+    NOTIFY_EVERY_MS,
+    NOTIFY_WITHIN_TILES,
     STONE_TILES,
-    TELL_EVERY_MS,
-    TOLD_WITHIN_TILES,
     Twins,
 )
 from flatlands.server.players.moderation import BY_OWNER, MUTE, OWNER_PREFIX_CHARS
@@ -115,7 +115,7 @@ def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothi
 
 
 def heard(player):
-    """Return all that a player was told of players that wait."""
+    """Return all that a player was sent of players that wait."""
     return [more[1] for what, _, more in player.heard if what == "message" and more[0] == "waits"]
 
 
@@ -127,8 +127,8 @@ def test_nearby_players_are_told_who_waits_and_when_nobody_waits_any_more():
     near, far = (
         world.join("N", 1, at=next((x + dx, y) for dx in away if not free.blocked(x + dx, y)))
         for away in (
-            range(TOLD_WITHIN_TILES, TOLD_WITHIN_TILES - 20, -1),
-            range(TOLD_WITHIN_TILES + 1, TOLD_WITHIN_TILES + 20),
+            range(NOTIFY_WITHIN_TILES, NOTIFY_WITHIN_TILES - 20, -1),
+            range(NOTIFY_WITHIN_TILES + 1, NOTIFY_WITHIN_TILES + 20),
         )
     )
     ada = beside(world, twin, "Ada", -1)
@@ -138,21 +138,21 @@ def test_nearby_players_are_told_who_waits_and_when_nobody_waits_any_more():
     assert heard(near) == []
     on(world, twin, (ada, -1))
     world.run(1)
-    told = [ada.id, "Ada", x, y, True]
-    assert heard(near) == [told] and heard(ada) == [told]
-    world.run(2 * TELL_EVERY_MS / 1000)
-    assert heard(near) == [told] * 3
-    # Going back and forth does not tell it more often.
+    waits = [ada.id, "Ada", x, y, True]
+    assert heard(near) == [waits] and heard(ada) == [waits]
+    world.run(2 * NOTIFY_EVERY_MS / 1000)
+    assert heard(near) == [waits] * 3
+    # Going back and forth does not send it more often.
     for _ in range(5):
         ada.walk(0, 1)
         world.run(1)
         on(world, twin, (ada, -1))
-    assert heard(near) == [told] * 3 + [[*told[:4], False]]
-    world.run(TELL_EVERY_MS / 1000)
-    assert heard(near)[-1] == told
+    assert heard(near) == [waits] * 3 + [[*waits[:4], False]]
+    world.run(NOTIFY_EVERY_MS / 1000)
+    assert heard(near)[-1] == waits
     bob = beside(world, twin, "Bob", 1, 1)
     on(world, twin, (bob, 1))
-    assert ada.message("twin") == ["Bob"] and heard(near)[-1] == [*told[:4], False]
+    assert ada.message("twin") == ["Bob"] and heard(near)[-1] == [*waits[:4], False]
     assert heard(far) == []
 
 

@@ -263,19 +263,19 @@ def test_a_store_that_is_away_for_all_nodes_stops_nobody_and_changes_nothing():
     check_unbroken(watch)
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_a_node_whose_store_is_away_hands_its_herd_over(told, monkeypatch):
+@pytest.mark.parametrize("handed_over", [True, False])
+def test_a_node_whose_store_is_away_hands_its_herd_over(handed_over, monkeypatch):
     harness, kept, watch = watched(2)
     # The next node hears of it even if nobody subscribes to the players' squares; and if what is
-    # told at once is lost, within four seconds.
+    # sent at once is lost, within four seconds.
     kept.broker.lose_subscriptions(set(filter(kept.node.channels.is_square, kept.broker.channels)))
     [other] = others(harness)
-    if not told:
+    if not handed_over:
         monkeypatch.setattr(other.node.takeovers, "announce", lambda _ids: None)
     store, kept.node.store_client.store = kept.node.store_client.store, Broken()
     while not other.node.game.herd.lease.held:
         watch.run(100)
-    watch.run(200 if told else 4100)
+    watch.run(200 if handed_over else 4100)
     assert not herd(kept) and sorted(herd(other)) == everybody()
     kept.node.store_client.store = store
     kept.broker.restore_subscriptions(kept.node)

@@ -99,21 +99,21 @@ def test_a_cairn_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     walk(bob, "s", 1)
     eventually(lambda: len(ada.evaluate(CAIRNS)) == 1, "Ada sees her cairn")
 
-    # Her book notes it, and she is told of it when she comes back.
-    told = "Bob put a stone on your cairn"
+    # Her book notes it, and a card shows it when she comes back.
+    line = "Bob put a stone on your cairn"
     come_back(ada)
     card = ada.get_by_role("status", name="While you were away")
-    card.get_by_text(told).wait_for()
+    card.get_by_text(line).wait_for()
     card.get_by_role("button", name="Open the book").click()
     book = ada.get_by_role("dialog", name="Your book")
     book.get_by_role("heading", name=re.compile("Today|Yesterday")).wait_for()
     assert "1 cairn" in book.inner_text() and card.is_hidden()
-    book.get_by_role("button", name=told).click()
+    book.get_by_role("button", name=line).click()
     book.wait_for(state="hidden")
     wait_for(ada, "() => flatlands.state.aim?.label === 'your cairn'")
     come_back(ada)
     ada.keyboard.press("n")
-    book.get_by_text(told).wait_for()
+    book.get_by_text(line).wait_for()
     assert card.is_hidden()
     book.get_by_role("button", name="Almanac").click()
     almanac = ada.get_by_role("dialog", name="Almanac")

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { Cairns, NOTES } from '../../page/cairns.js';
 import { nothing } from '../../../tests/js/people.js';
-import { find, frame, placedThere, tell } from '../../../tests/js/things.js';
+import { find, frame, placedThere, takeThings } from '../../../tests/js/things.js';
 
 const cairnAt = (id, x, text, player = 7) =>
   [1, id, 1, x * 1024, 4096, player, 'Ada', text, 1];
@@ -30,7 +30,7 @@ test('a cairn that was clicked is read from anywhere, but no stone can be added 
   const state = there(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
   state.cairns.meant = find(state, 'b');
   assert.deepEqual(readFrom(state, 2, 4), ['right', false]);
-  tell(state, [cairnAt('a', 3, 'left')], 1000);
+  takeThings(state, [cairnAt('a', 3, 'left')], 1000);
   assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
   assert.equal(state.cairns.meant, null);
 });

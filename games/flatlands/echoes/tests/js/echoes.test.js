@@ -30,16 +30,16 @@ const NOBODY = { ms: 0, player: 0, look: 0, name: '', way: '' };
 /** A page whose player stands at the first signpost in the west of the plaza: `go` lets it be so many tiles to the
  * east of there at a time, in ms, `tell` it what the server tells, and `sent` is what the server was sent. */
 function page() {
-  const state = among([[BOB, -76]], ADA), sent = [], shown = [], toasts = [], told = {}, calls = {};
+  const state = among([[BOB, -76]], ADA), sent = [], shown = [], toasts = [], answers = {}, calls = {};
   state.terrain = new Terrain(2013);
   const ask = (name) => (...fields) => sent.push([name, ...fields]);
   const client = { do: { courses: ask('courses'), race: ask('race'), arrive: ask('arrive') },
-    on: { event: (_, call) => { calls.event = call; }, message: (name, call) => { told[name] = call; },
+    on: { event: (_, call) => { calls.event = call; }, message: (name, call) => { answers[name] = call; },
       error: (call) => { calls.error = call; }, begun: (call) => { calls.begun = call; } } };
   const note = { show: (what) => shown.push(what) }, echoes = new Echoes(state);
   state.coursesOf = (post) => state.landmarks.courses(post);
   state.steps.add(0, () => echoes.advance());
-  const hud = { lasts: true, toast: (text) => toasts.push(text), tell: () => {} };
+  const hud = { lasts: true, toast: (text) => toasts.push(text), announce: () => {} };
   const session = { walked: true, client };
   const races = new Races(state, session, hud, { spark() {}, chime() {} }, echoes, note);
   const go = (tiles, at) => {
@@ -51,17 +51,17 @@ function page() {
   const begin = (id, echo) => calls.event(null, { x: PLAZA[0], y: PLAZA[1], side: PLAZA[2], ...echo }, id);
   go(0, 1000);
   go(0, 2000);
-  return { state, races, echoes, sent, shown, toasts, told, go, begin, error: (code) => calls.error(code, ''), comeBack: () => calls.begun() };
+  return { state, races, echoes, sent, shown, toasts, answers, go, begin, error: (code) => calls.error(code, ''), comeBack: () => calls.begun() };
 }
 
 test('a player who comes to a signpost reads who holds its courses, and may race', () => {
-  const { sent, shown, told, go, races } = page();
+  const { sent, shown, answers, go, races } = page();
   assert.deepEqual(sent, [['courses', -1, 0]]);
   assert.deepEqual(shown.at(-1), { clock: '', text: 'To Plaza: be the first', button: 'Race', stop: false });
-  told.courses(-1, 0, [[0, 12345, 'Bob', false]]);
+  answers.courses(-1, 0, [[0, 12345, 'Bob', false]]);
   go(0, 2100);
   assert.equal(shown.at(-1).text, 'To Plaza: Bob 12.35 s');
-  told.courses(5, 5, [[0, 1, 'Nobody', false]]);
+  answers.courses(5, 5, [[0, 1, 'Nobody', false]]);
   go(0, 2200);
   assert.equal(shown.at(-1).text, 'To Plaza: Bob 12.35 s');
   races.next();
@@ -95,7 +95,7 @@ test('the clock starts at the ring, and again on every return there, and the ech
 });
 
 test('the server is told of an arrival, again if need be, and its answer ends the race', () => {
-  const { state, echoes, sent, shown, toasts, told, go, begin, error } = page();
+  const { state, echoes, sent, shown, toasts, answers, go, begin, error } = page();
   const arrived = () => sent.filter(([name]) => name === 'arrive').length;
   begin(ADA, ECHO);
   go(5, 3000);
@@ -114,7 +114,7 @@ test('the server is told of an arrival, again if need be, and its answer ends th
   for (let at = 17_000; at < 80_000; at += 500) go(75, at);
   assert.ok(arrived() > 20 && echoes.own() !== null);
   assert.equal(shown.at(-1).clock, '12.0');
-  told.arrived(...PLAZA, 11_900, true, 12_000, 'Bob', false);
+  answers.arrived(...PLAZA, 11_900, true, 12_000, 'Bob', false);
   go(75, 80_100);
   assert.deepEqual(shown.at(-1), { clock: '11.90 s', button: '', stop: false,
     text: '0.10 s faster than Bob: the way to Plaza is yours.' });
@@ -218,17 +218,17 @@ test('an echo is where its run was, before, in and after it', () => {
 });
 
 test('a player is told who was faster, by how much, and who holds the way', () => {
-  const told = (ms, won, otherMs, otherName = '', own = false) =>
+  const result = (ms, won, otherMs, otherName = '', own = false) =>
     resultOf('Elder Fork', { ms, won, otherMs, otherName, own });
-  assert.equal(told(9000, true, 0), 'Nobody was here before you: the way to Elder Fork is yours.');
-  assert.equal(told(9000, true, 9800, 'Ben'), '0.80 s faster than Ben: the way to Elder Fork is yours.');
-  assert.equal(told(9000, true, 9010, 'Ben', true), '0.01 s faster than your own echo.');
-  assert.equal(told(9000, false, 8600, 'Ben'),
+  assert.equal(result(9000, true, 0), 'Nobody was here before you: the way to Elder Fork is yours.');
+  assert.equal(result(9000, true, 9800, 'Ben'), '0.80 s faster than Ben: the way to Elder Fork is yours.');
+  assert.equal(result(9000, true, 9010, 'Ben', true), '0.01 s faster than your own echo.');
+  assert.equal(result(9000, false, 8600, 'Ben'),
     '0.40 s slower than Ben, who holds the record to Elder Fork: 8.60 s.');
-  assert.equal(told(9000, false, 9000, 'Ben'),
+  assert.equal(result(9000, false, 9000, 'Ben'),
     'As fast as Ben, who was there first: the way to Elder Fork is theirs.');
-  assert.equal(told(9000, false, 9000, 'Ben', true), 'As fast as your own echo.');
-  assert.equal(told(9000, false, 8600, 'Ben', true), '0.40 s slower than your own echo, which took 8.60 s.');
+  assert.equal(result(9000, false, 9000, 'Ben', true), 'As fast as your own echo.');
+  assert.equal(result(9000, false, 8600, 'Ben', true), '0.40 s slower than your own echo, which took 8.60 s.');
 });
 
 test('in the book, a course that was won or lost is named by its signposts', () => {

@@ -81,8 +81,8 @@ def test_two_players_bring_the_ember_to_a_landmark_that_burns_for_both(quiet, pl
     ada.get_by_text("Bob took the ember from you.").wait_for()
     assert ada.evaluate(CARRIER) == "Bob"
     choose(bob, goal)
-    told = f"{goal} burns! Ada and Bob brought the ember."
-    ada.get_by_text(told).wait_for()
+    toast = f"{goal} burns! Ada and Bob brought the ember."
+    ada.get_by_text(toast).wait_for()
     bob.get_by_text("Ada and Bob lit this fire").wait_for()
     for page in (ada, bob):
         wait_for(page, "flatlands.parts.ember.fires.size === 2")

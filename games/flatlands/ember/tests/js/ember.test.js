@@ -61,8 +61,8 @@ function playing(begins = { x: 20, y: 20 }) {
     applied: (hear) => (hears.applied = hear), error: (hear) => (hears.error = hear) };
   const does = (name) => (...fields) => did.push([name, ...fields]);
   const client = { on, do: { take: does('take'), light: does('light'), fires: does('fires') } };
-  const hud = { toast: (text) => toasts.push(text) }, note = { tell: (text) => said.push(text) };
-  const told = new Set(), relay = new Relay(state, client, hud, { ring: () => {} }, ember, note, told);
+  const hud = { toast: (text) => toasts.push(text) }, note = { show: (text) => said.push(text) };
+  const shownErrors = new Set(), relay = new Relay(state, client, hud, { ring: () => {} }, ember, note, shownErrors);
   const frame = () => {
     state.now += 1500;
     ember.advance(landmarks, state.now);
@@ -74,7 +74,7 @@ function playing(begins = { x: 20, y: 20 }) {
   state.here = { ...begins };
   frame();
   assert.deepEqual(did.splice(0), [['fires']]);
-  return { did, toasts, said, hears, state, ember, relay, frame, told };
+  return { did, toasts, said, hears, state, ember, relay, frame, shownErrors };
 }
 
 const HEARTH = placeOf(null);
@@ -101,16 +101,16 @@ test('a player who walks into a fire takes the ember, unless somebody else has i
 });
 
 test('a player is told once that it is the turn of others, until it has the ember again', () => {
-  const { hears, state, frame, told } = playing();
-  assert.ok(told.has('ember'));
+  const { hears, state, frame, shownErrors } = playing();
+  assert.ok(shownErrors.has('ember'));
   hears.error('store');
-  assert.ok(told.has('ember'));
+  assert.ok(shownErrors.has('ember'));
   hears.error('ember');
   frame();
-  assert.ok(!told.has('ember'));
+  assert.ok(!shownErrors.has('ember'));
   hears.ember(ME, state.now + BURNS, 'Me');
   frame();
-  assert.ok(told.has('ember'));
+  assert.ok(shownErrors.has('ember'));
 });
 
 test('a player who had the ember and still stands in its fire has not walked into that again', () => {

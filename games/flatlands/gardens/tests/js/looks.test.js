@@ -83,15 +83,15 @@ test('a plant stands where it was planted, and nothing else does', () => {
 });
 
 test('how many gems are left to plant is told once that is known, and once a new one has come', () => {
-  const told = {}, shown = [], left = [], on = { message: (name, call) => { told[name] = call; }, begun() {} };
+  const answers = {}, shown = [], left = [], on = { message: (name, call) => { answers[name] = call; }, begun() {} };
   const events = new Events();
-  new Planting(null, { on }, { tell: (gems) => left.push(gems) }, { spark() {} }, events);
+  new Planting(null, { on }, { showGems: (gems) => left.push(gems) }, { spark() {} }, events);
   events.on('purse', (gems, flies) => {
     shown.push([gems, flies]);
   });
-  told.found();
-  told.purse(2);
-  told.sown(1, 0, 0, 1);
-  told.found();
+  answers.found();
+  answers.purse(2);
+  answers.sown(1, 0, 0, 1);
+  answers.found();
   assert.deepEqual([shown, left], [[[2, false], [1, false], [2, true]], [2, 1, 2]]);
 });

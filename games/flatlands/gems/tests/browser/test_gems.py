@@ -59,7 +59,7 @@ def counter(page):
 def has_found(page):
     """Return how many gems a page counts, once it counts one and no other flies to it."""
     # The page reads the number out once it has found no other gem for a while.
-    wait_for(page, "() => flatlands.parts.gems.told.textContent !== ''")
+    wait_for(page, "() => flatlands.parts.gems.liveRegion.textContent !== ''")
     wait_for(page, "() => document.querySelectorAll('.flight').length === 0")
     return page.locator(".gems .text").inner_text()
 
@@ -141,7 +141,7 @@ def test_gems_are_counted_for_the_browser_and_sounds_stay_muted(garden, play):
     other.goto(garden.url)
     wait_for(other, "flatlands.net.identity.keep === flatlands.net.identity.window")
     enter(other, "Ada again")
-    # It has been told who has found gems.
+    # It was sent who has found gems.
     wait_for(other, "flatlands.parts.gems.list.children.length === 1")
     assert counter(other).is_hidden()
     other.close()

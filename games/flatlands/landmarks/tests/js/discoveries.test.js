@@ -8,25 +8,25 @@ const OAK = { x: 500, y: -170, name: 'Kettle Oak' }, KNOLL = { x: 900, y: 10, na
 
 /** A player's discoveries, what was told it, and what the server was sent. */
 function discoveries(lasts = true) {
-  const told = [], sent = [];
+  const toasts = [], sent = [];
   globalThis.localStorage = storageOf();
   const session = { client: { do: { find: (...part) => sent.push(part) } } };
-  const seen = new Discoveries(session, { lasts, toast: (text) => told.push(text) }, { chime: () => {} });
-  return { seen, told, sent };
+  const seen = new Discoveries(session, { lasts, toast: (text) => toasts.push(text) }, { chime: () => {} });
+  return { seen, toasts, sent };
 }
 
 test('a server that keeps nothing is not asked about a new landmark', () => {
-  const { seen, told, sent } = discoveries(false);
+  const { seen, toasts, sent } = discoveries(false);
   seen.look({ found: OAK }, 1000);
-  assert.deepEqual([told, sent], [['You found Kettle Oak. Landmarks found: 1.'], []]);
+  assert.deepEqual([toasts, sent], [['You found Kettle Oak. Landmarks found: 1.'], []]);
 });
 
 test('the server is asked about a new landmark, and its answer is shown', () => {
-  const { seen, told, sent } = discoveries();
+  const { seen, toasts, sent } = discoveries();
   seen.look({ found: OAK }, 1000);
-  assert.deepEqual([told, sent], [['You found Kettle Oak. Landmarks found: 1.'], [[3, -2]]]);
-  seen.tellFinders(OAK, 2, 2);
-  assert.equal(told[1], 'You are the second to find Kettle Oak. Landmarks found: 1.');
+  assert.deepEqual([toasts, sent], [['You found Kettle Oak. Landmarks found: 1.'], [[3, -2]]]);
+  seen.showFinders(OAK, 2, 2);
+  assert.equal(toasts[1], 'You are the second to find Kettle Oak. Landmarks found: 1.');
   seen.look({ found: OAK }, 9000);
   assert.equal(sent.length, 1);
 });
@@ -45,17 +45,17 @@ test('a server that does not answer is asked again, five times, whenever the pla
 });
 
 test('the server is asked once about a landmark that the browser knows, and its answer is not news', () => {
-  const { seen, told, sent } = discoveries();
+  const { seen, toasts, sent } = discoveries();
   globalThis.localStorage.setItem('flatlands.found', '500:-170');
   seen.look({ found: OAK }, 1000);
-  seen.tellFinders(OAK, 1, 1, 'Ada');
+  seen.showFinders(OAK, 1, 1, 'Ada');
   for (const found of [null, OAK, null, OAK]) seen.look({ found }, 9000);
-  assert.deepEqual([told, sent], [['Kettle Oak', 'Kettle Oak', 'Kettle Oak'], [[3, -2]]]);
+  assert.deepEqual([toasts, sent], [['Kettle Oak', 'Kettle Oak', 'Kettle Oak'], [[3, -2]]]);
   forgetFound();
   seen.look({ found: null }, 20_000);
   seen.look({ found: OAK }, 30_000);
-  seen.tellFinders(OAK, 2, 2);
-  assert.equal(told.at(-1), 'You are the second to find Kettle Oak. Landmarks found: 1.');
+  seen.showFinders(OAK, 2, 2);
+  assert.equal(toasts.at(-1), 'You are the second to find Kettle Oak. Landmarks found: 1.');
 });
 
 test('the book tells of a landmark that was found, and of how many had found it before', () => {

@@ -6,7 +6,7 @@ import pytest
 
 from games.flatlands.tests.browser.acts import COUNT_SOUNDS, TONES, go
 from games.flatlands.tests.servers import inside
-from games.flatlands.twins.twins import TELL_EVERY_MS
+from games.flatlands.twins.twins import NOTIFY_EVERY_MS
 from tests.browser.pages import PATIENCE, wait_for
 
 #: The twin stones that are in view, nearest first: [x, y].
@@ -32,11 +32,11 @@ def test_a_player_that_waits_is_found_by_another_and_both_get_a_gem(stones, play
     x, y = ada.evaluate(TWINS)[0]
     go(ada, x, y + 1)
     ada.get_by_text("Step onto a stone: the gem opens when a person stands").wait_for()
-    # If it rested on a stone on its way, that was news, and is not told again for a while.
+    # If it rested on a stone on its way, that was news, and is not shown again for a while.
     bob.evaluate("flatlands.parts.twins.newsAt.clear()")
     go(ada, x - 2, y)
     stay = ada.get_by_text("Stay: everybody within 200 tiles knows that you are waiting")
-    stay.wait_for(timeout=PATIENCE + TELL_EVERY_MS)
+    stay.wait_for(timeout=PATIENCE + NOTIFY_EVERY_MS)
     ada.evaluate("() => { sounds.OscillatorNode = 0; }")
     wait_for(ada, f"() => {TONES} > 0")
     bob.get_by_text(re.compile("^Ada is waiting at twin stones, [0-9]+ tiles")).wait_for()

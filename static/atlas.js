@@ -1,4 +1,4 @@
-// The map of everybody: how many players are where in the whole world, as the server tells it
+// The map of everybody: how many players are where in the whole world, as the server sends it
 // (docs/protocol-map.md), and where the map is looked at from. It never touches the page and
 // sends nothing.
 
@@ -101,7 +101,7 @@ export class Atlas {
       }
       const known = this.dots.get(key), node = numbers[i + 3], batches = numbers[i + 4];
       const lives = known !== undefined && known.gone === null;
-      // Larger dots do not tell of messages: they flash when somebody comes or goes.
+      // Larger dots do not show messages: they flash when somebody comes or goes.
       const moved = grain >= 4 && lives && known.people + known.computers !== people + computers;
       this.dots.set(key, {
         col, row: line, grain, people, computers, node,

@@ -1,5 +1,5 @@
 // The client of any game: it lets this window's player play, predicts that player's walk, and knows what is
-// around: players, things, cells. It draws nothing, tells the player nothing, and knows no game.
+// around: players, things, cells. It draws nothing, shows the player nothing, and knows no game.
 
 import { Cells } from './cells.js';
 import { Chunks, MADE } from './chunks.js';
@@ -16,14 +16,14 @@ import { drawnAt, PACE_USUAL, UNIT } from './track.js';
 import { Walk } from './walk.js';
 
 const SAID_FOR = 6000;                    // ms for which what a player said is shown
-const SIZE_MOST = 65535;                  // tiles: the longest side of a screen that can be told
-const LOOK_AFTER = 300;                   // ms without a change of the screen's size before the server is told
+const SIZE_MOST = 65535;                  // tiles: the longest side of a screen that can be sent
+const LOOK_AFTER = 300;                   // ms without a change of the screen's size before it is sent to the server
 const EXPIRE_EVERY = 1000;                // ms between two removals of what has expired
 const REST_FOR = 1000;                    // ms for which an action that was asked for too often is not sent
 
 /**
  * A player as it is drawn now. `x` and `y` are in tiles, `look` is the number that it chose, `values` are
- * what the game tells of it, and `saying` is what it said a moment ago, or null.
+ * what the game sends of it, and `saying` is what it said a moment ago, or null.
  * @typedef {{ id: number, name: string, look: number, own: boolean, x: number, y: number, values: Record<string, any>,
  * saying: string | null }} Player
  */
@@ -99,7 +99,7 @@ export class Client {
     this.ground = null;
     /** How the game lets its players walk: "free", "straight" or "none". */
     this.walking = 'free';
-    /** @type {[string, number, any, string[]][]} What the game has declared, as the welcome tells it. */
+    /** @type {[string, number, any, string[]][]} What the game has declared, as the welcome lists it. */
     this.kinds = [];
     this.ownSeq = -1;                     // of the last event that the walk was compared to
     /** @type {import('./replica.js').Player | undefined} This page's player as last known. */
@@ -170,7 +170,7 @@ export class Client {
       message: (message) => this.#take(message),
       lost: (why) => {
         this.walk.halt(this.clock.now());
-        // A server that was killed has told nobody where its players were.
+        // A server that was killed has sent nobody where its players were.
         if (this.id !== 0) this.net.hello.place = unitsAt(...this.walk.drawn(this.clock.now()));
         listeners.emit('lost', why);
       },
@@ -208,7 +208,7 @@ export class Client {
     identity.begin();
     identity.name = sayable(name, P.NAME_LIMIT) || name || sayable(identity.name, P.NAME_LIMIT) || suggestName();
     const [columns, rows] = this.size;
-    clearTimeout(this.sizing);            // the hello tells it
+    clearTimeout(this.sizing);            // the hello has it
     this.net.open({ name: identity.name, look, width: columns, height: rows, near, place: null, ticket });
   }
 
@@ -223,7 +223,7 @@ export class Client {
     this.own = undefined;
   }
 
-  /** Set the size of the screen in tiles; the server is told once it has not changed for a moment. */
+  /** Set the size of the screen in tiles; it is sent to the server once it has not changed for a moment. */
   look(width, height) {
     const whole = [width, height].map((n) => Math.min(Math.max(Math.ceil(n), 1), SIZE_MOST));
     const size = /** @type {[number, number]} */ (whole);
@@ -239,7 +239,7 @@ export class Client {
 
   // What is around.
 
-  /** This page's player, or null until the server has first told of it. */
+  /** This page's player, or null until the server has first sent it. */
   get me() {
     return this.player(this.id);
   }
@@ -359,7 +359,7 @@ export class Client {
     this.listeners.emit('begun', welcome);
   }
 
-  /** Use the ground that a welcome tells; if it is the same as before, keep what is known of it. */
+  /** Use the ground that a welcome describes; if it is the same as before, keep what is known of it. */
   #setGround(ground, seed, stamp) {
     const { ground: known } = this;
     if (ground === GROUND && known instanceof Terrain && known.seed === seed >>> 0) return;

@@ -8,7 +8,7 @@ const FREE = '#2b2f36', LINE = '#343942', DARK = '#14161a';
 // By the kind of a tile of terrain(), DEEP to PLATEAU.
 const LAND = ['#1d3557', '#2a5078', '#7d7250', '#33502f', '#26402a', '#4c4f55', '#6b5f4a', '#6f5637', '#5c6a4a',
   '#3d5a38'];
-// The server tells of 96 x 64 tiles at most, and a tile that is seen in part counts as a whole one.
+// The server sends 96 x 64 tiles at most, and a tile that is seen in part counts as a whole one.
 const WIDEST = 95, HIGHEST = 63;
 // How long it takes until a player who walks past the end of a wall is drawn where it is, ms.
 const SETTLES = 80;
@@ -37,7 +37,7 @@ export class Draw {
     /** @type {Map<number, [number, number]>} How far from where it is a player is drawn, in tiles. */
     this.aside = new Map();
     this.drawnAt = 0;                     // node time, ms, of the last frame
-    this.tile = tile;                     // css px: larger if the screen would show more than the server tells
+    this.tile = tile;                     // css px: larger if the screen would show more than the server sends
     // Of the canvas, in css px: where it is in the window, and how large; and the px of a css px.
     this.box = { left: 0, top: 0, width: 0, height: 0, ratio: 0 };
     /** Functions of the page that have failed. @type {Set<Function>} */
@@ -118,7 +118,7 @@ export class Draw {
     return [this.left + (x - this.box.left) / this.tile, this.top + (y - this.box.top) / this.tile];
   }
 
-  /** Fit the canvas to its place in the page; return how many tiles around its player the server is to tell of:
+  /** Fit the canvas to its place in the page; return how many tiles around its player the server is to send:
    * those that it shows, or twice as many with bounds, where the player may be at the edge.
    * @returns {[number, number]} */
   fit() {
@@ -142,12 +142,12 @@ export class Draw {
     return this.bounds === null ? Infinity : this.bounds[axis + 2] - this.bounds[axis];
   }
 
-  /** Return how many tiles along an axis the screen may show, if the server tells of `told`. */
+  /** Return how many tiles along an axis the screen may show, if the server sends `sent`. */
   #most(axis, sent) {
     return this.bounds === null || 2 * this.#wide(axis) <= sent ? sent : sent / 2;
   }
 
-  /** Return how many tiles along an axis the server is to tell of, if the screen shows `shown`. */
+  /** Return how many tiles along an axis the server is to send, if the screen shows `shown`. */
   #wanted(axis, shown) {
     return this.bounds === null ? shown : 2 * Math.min(shown, this.#wide(axis));
   }

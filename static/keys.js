@@ -22,7 +22,7 @@ export function composes({ isComposing, keyCode }) {
 }
 
 /** Return what is printed on the keys that walk up, left, down and right, as far as the browser's `keyboard`
- * tells, which not every browser has.
+ * says, which not every browser has.
  * @param {{ getLayoutMap(): Promise<Map<string, string>> } | undefined} keyboard
  * @returns {Promise<string[]>} */
 export async function walkingKeys(keyboard) {

@@ -42,7 +42,7 @@ export class Net {
   /** `clock` is set by pings; `identity` has the token. `on` has { welcome(message), message(message), error(code, sentence),
    * quiet(is), lost(why), waiting(ms), refused(code, sentence), takenOver(), moved() }. `welcome` also gets
    * the performance time at which the message came and, if another machine serves the player from now on, the
-   * node time by the last one's clock; `moved` is called once all that came from there was told. quiet(true)
+   * node time by the last one's clock; `moved` is called once all that came from there was passed on. quiet(true)
    * means that an answer is overdue, quiet(false) that one came. `why` is a sentence or null.
    * `ms` is the time until the next attempt to connect, or 0 during one. */
   constructor(url, clock, identity, on) {
@@ -399,7 +399,7 @@ export class Net {
     this.on.waiting(wait);
   }
 
-  /** Find out over HTTP why no WebSocket has ever been opened, and tell the sentence. A browser does not tell a page how
+  /** Find out over HTTP why no WebSocket has ever been opened, and show the sentence. A browser does not show a page how
    * a server refused one. With POST it names the page's origin, which the server looks at, as it does for a WebSocket. */
   async #askWhatIsWrong() {
     const { retryTimer } = this;

@@ -3,7 +3,7 @@
 
 import { HINT, join } from './game.js';
 
-const SHOWN_FOR = 8000;                   // ms for which what the game tells is shown
+const SHOWN_FOR = 8000;                   // ms for which what the game says is shown
 
 /** Return the page's element for a selector; it must exist. @returns {any} */
 const part = (selector) => document.querySelector(selector);

@@ -9,7 +9,7 @@ import * as P from './protocol.js';
 import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
 
 /**
- * A player as the server told it.
+ * A player as the server sent it.
  * @typedef {object} Player
  * @property {number} id
  * @property {number} seq       of the newest event that is known
@@ -19,19 +19,19 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
  * @property {number} look      as its player chose it, or 0
  * @property {import('./track.js').Track} track  the next one overwrites it
  * @property {number} pace      how fast it is, in percent
- * @property {object} values    what the game tells of it, by the names of the fields
+ * @property {object} values    what the game sends of it, by the names of the fields
  * @property {[number, number]} square  column and row
  * @property {number} slot      the number that names it in tracks of this square
  * @property {Slots | null} slots  the map that has its slot; null while it goes from one held
  *                              square to another
- * @property {number} sketches  grows with each sketch of its track, and when it is told exactly again
+ * @property {number} sketches  grows with each sketch of its track, and when it is sent exactly again
  * @property {boolean} rough    whether its track is from a sketch
  * @property {number | null} transitUntil  node time, ms, until which the player is still drawn
  *                              while it goes from one held square to another; null otherwise
  */
 
 /**
- * A thing that lies in a held square, as the server told it.
+ * A thing that lies in a held square, as the server sent it.
  * @typedef {object} Thing
  * @property {number} kind      the number of its kind
  * @property {string} id        the same as long as it is the same thing
@@ -81,7 +81,7 @@ export class Replica {
     /** Grows whenever a name is added or removed. */
     this.nameChanges = 0;
     /** How late the last flush was: the age of its oldest event in ms. Events of long ago, which were
-     * told late on purpose, do not count; -Infinity if it had no others. */
+     * sent late on purpose, do not count; -Infinity if it had no others. */
     this.late = -Infinity;
     /** @type {Map<number, Player>} By id. */
     this.players = new Map();
@@ -92,7 +92,7 @@ export class Replica {
      * players, and the node times, ms, until which they are kept. */
     this.removed = new Map();
     /** @type {Map<string, Thing[]>} By 'col:row': the things in the squares whose things were
-     * told. */
+     * sent. */
     this.things = new Map();
     /** Grows whenever something about the things changes. */
     this.thingChanges = 0;
@@ -264,7 +264,7 @@ export class Replica {
     }
   }
 
-  /** Note that a player's track is told exactly again. */
+  /** Note that a player's track is sent exactly again. */
   #noteExact(known) {
     known.rough = false;
     known.sketches++;
@@ -314,7 +314,7 @@ export class Replica {
     const removed = this.removed.get(id);
     if (removed !== undefined && removed.until > now && seq <= removed.seq) return;
     let player = this.players.get(id);
-    // In a snapshot an entry with the known seq counts too: it may tell more.
+    // In a snapshot an entry with the known seq counts too: it may say more.
     if (player !== undefined && (seq < player.seq || (seq === player.seq && !again))) return;
     if (player?.name !== name) this.nameChanges++;
     const { values } = this.#named('player 0', fields);

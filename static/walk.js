@@ -15,7 +15,7 @@ export class Walk {
     this.intent = null;
     this.arrived = true;                  // true if the intent leads no further
     this.track = stand(0, 0, 0);
-    this.pace = PACE_USUAL;               // as the server last told it
+    this.pace = PACE_USUAL;               // as the server last sent it
     /** @type {import('./track.js').Pair} Tiles by which the player is drawn away from
      * its track. */
     this.error = [0, 0];
@@ -128,7 +128,7 @@ export class Walk {
     return Math.min(now, this.frozenAt);
   }
 
-  /** Follow the last track that the server told, since it did not obey an intent. */
+  /** Follow the last track that the server sent, since it did not obey an intent. */
   refused(player) {
     this.intent = null;
     this.arrived = true;

@@ -1,7 +1,7 @@
 """Notes: the lines of people's books, and of the almanac, as records.
 
 A part of Flatlands that writes some has `notes = Records(Note)`, and adds each with
-`self.notes.add(note(...), LINES)`. This module never tells anybody of them: the part book does.
+`self.notes.add(note(...), LINES)`. This module never shows them to anybody: the part book does.
 """
 
 import random

@@ -1,7 +1,7 @@
 """What a page finds by a few letters: players of all nodes, cairns, and landmarks that somebody has
 found. The page itself knows the landmarks around its player, found or not.
 
-This module never tells more about anybody than server/players/names.py does.
+This module never reveals more about anybody than server/players/names.py does.
 """
 
 from bisect import bisect_right

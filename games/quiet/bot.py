@@ -1,4 +1,4 @@
-"""A bot that keeps people company: when asked who is here, it comes near and tells them.
+"""A bot that keeps people company: when asked who is here, it comes near and lists them.
 
 python -m flatlands.games.quiet.bot http://localhost:8000
 """

@@ -119,7 +119,7 @@ def test_the_page_knows_the_ground_that_a_game_makes(open_page, tmp_path):
     ],
     ids=["no Upgrade", "another Host"],
 )
-def test_a_player_is_told_what_a_proxy_does_wrong(open_page, spoil, sentence):
+def test_a_player_is_shown_what_a_proxy_does_wrong(open_page, spoil, sentence):
     with inside() as server, spoiled(server.port, spoil) as url:
         page = open_page(url, cut_off=True)
         page.get_by_text(sentence).wait_for()

@@ -2,7 +2,7 @@
 
 import * as P from '../../static/protocol.js';
 
-/** An enter event of a player in a slot. Its track begins when its batch does, unless it is told
+/** An enter event of a player in a slot. Its track begins when its batch does, unless `age` says
  * otherwise. */
 export const enter = (id, seq, slot, { ack = 0, name = `P${id}`, dimmed = false, x = 0, y = 0,
   dx = 0, dy = 0, age = 0, look = 0, pace = 100, values = [] } = {}) =>

@@ -88,7 +88,7 @@ async function playing(kinds = [], how = {}, ground = 2) {
   return { game, hear, welcome };
 }
 
-test('a window that is dragged tells its size once, in whole tiles, and only a valid one', async () => {
+test('a window that is dragged sends its size once, in whole tiles, and only a valid one', async () => {
   const { game } = await playing();
   pass(300);
   const messages = sent.splice(0);
@@ -107,7 +107,7 @@ test('a window that is dragged tells its size once, in whole tiles, and only a v
   assert.deepEqual(sends(P.VIEWPORT), [[1, 65535]]);
 });
 
-test('a click counts from the canvas, and no more tiles are drawn than the server tells of', async () => {
+test('a click counts from the canvas, and no more tiles are drawn than the server sends', async () => {
   const { game } = await playing();
   assert.deepEqual(game.draw.placeAt(100, 50), [game.draw.left, game.draw.top]);
   box.width = 5600;
@@ -116,7 +116,7 @@ test('a click counts from the canvas, and no more tiles are drawn than the serve
   assert.deepEqual(game.draw.fit(), [20, 10]);
 });
 
-test('within bounds the camera stays at the edge, and the server tells of all that is then seen', async () => {
+test('within bounds the camera stays at the edge, and the server sends all that is then seen', async () => {
   const { game } = await playing([], { bounds: [0, 0, 40, 8] });
   game.draw.begin();
   assert.deepEqual([game.draw.left + 0, game.draw.top], [0, -1], 'a field that is lower than the screen is in its middle');

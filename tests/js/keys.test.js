@@ -10,7 +10,7 @@ test('a key means the letter on it, or if that is none of a to z, the letter of 
   }
 });
 
-test('the keys that walk are named as they are printed, if the browser tells', async () => {
+test('the keys that walk are named as they are printed, if the browser says how', async () => {
   const french = new Map([['KeyW', 'z'], ['KeyA', 'q'], ['KeyS', 's'], ['KeyD', 'd']]);
   assert.deepEqual(await walkingKeys({ getLayoutMap: async () => french }), ['Z', 'Q', 'S', 'D']);
   assert.deepEqual(await walkingKeys(undefined), ['W', 'A', 'S', 'D']);

@@ -56,7 +56,7 @@ beforeEach(() => { sockets = []; });
 
 const welcome = (now = 0) => [P.WELCOME, P.VERSION, 7, now, 2013, 0, 0, 16, 5120, 3620, 4096, 8192, 40, 25];
 
-/** Return a connection that plays at home, its socket, what was told of it, and pass(ms). */
+/** Return a connection that plays at home, its socket, its calls, and pass(ms). */
 async function playing(context) {
   context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
   let now = 0;
@@ -106,7 +106,7 @@ test('it says hello there with its last token, and changes over once all squares
   there.hear(P.SNAPSHOT, 1, 0, 5000, []);
   assert.equal(net.socket, there);
   assert.deepEqual(names(), ['welcome', 'message', 'message', 'message', 'moved']);
-  // It is told when the welcome came, and what the time was by the last clock.
+  // It gets when the welcome came, and what the time was by the last clock.
   assert.equal(calls[0][2], 500);
   assert.ok(Math.abs(calls[0][3] - 500) <= 1);
   assert.equal(net.identity.token, 'its token');

@@ -23,7 +23,7 @@ class Socket {
   close() {}
 }
 
-/** Return a connection that plays, what it passes on and tells, hear(message), by which it receives,
+/** Return a connection that plays, what it passes on, its other calls, hear(message), by which it receives,
  * pass(ms), by which time passes, and turn(hidden), which hides the page. */
 async function playing(context) {
   context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
@@ -186,7 +186,7 @@ test('an earlier refusal is not given as the reason why a connection ends', asyn
   assert.deepEqual(calls.filter(([what]) => what === 'lost'), [['lost', 'the server restarts']]);
 });
 
-/** Let a page try to connect so often without success, while its server answers a POST so; return what it is told of why,
+/** Let a page try to connect so often without success, while its server answers a POST so; return the reasons that it gives,
  * where it asked, and the ms until the next attempt. */
 async function neverWelcomed(context, attempts, answer, token = null) {
   context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });

@@ -68,7 +68,7 @@ test('a seq goes on from the known one, even where its low byte wraps', () => {
   assert.equal(seqOf(replica, 7), 255);
   move(replica, { slot: 0, seq: 256 });
   assert.equal(seqOf(replica, 7), 256);
-  // As far ahead as can be told from an old one.
+  // As far ahead as can be derived from an old one.
   move(replica, { slot: 0, seq: 256 + 127 });
   assert.equal(seqOf(replica, 7), 383);
 });

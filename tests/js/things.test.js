@@ -31,7 +31,7 @@ test('things are known by their square, at absolute positions', () => {
     values: { player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 } });
 });
 
-test('what is told of a square replaces what was known of that square, and of no other', () => {
+test('what is sent of a square replaces what was known of that square, and of no other', () => {
   const replica = holding(0, 0, 1, 0);
   replica.apply([P.THINGS, 0, 0, [GEM]], 0);
   replica.apply([P.THINGS, 1, 0, [CAIRN]], 0);
@@ -64,7 +64,7 @@ test('things of squares that are not held, and of another connection, are forgot
   }
 });
 
-test('events of other games are told by their names', () => {
+test('events of other games are passed on by their names', () => {
   const replica = holding(0, 0, 0, 0), calls = [];
   replica.onEvent = (type, id, values) => calls.push([type, id, values]);
   const others = [[5, 7, 3], [41, 7, 3], [5, 8, 1, 'more']];

@@ -80,7 +80,7 @@ test('a frozen walk stays, and is where it should be once an answer comes', () =
   assert.equal(walk.time(2200), 2200);
 });
 
-test('a walk goes on at the pace that the server told last, even before it is answered', () => {
+test('a walk goes on at the pace that the server sent last, even before it is answered', () => {
   const walk = walkEast();
   walk.reconcile({ ack: 1, pace: 200, track: leg(() => false, 0, 0, walk.intent, 1000, 200) }, 1000);
   assert.deepEqual([walk.track.duration, ...walk.at(2000).map((n) => Math.round(n / UNIT))], [3200, 10, 0]);

@@ -1,8 +1,8 @@
-"""The almanac: one page for each day of the world, which tells of the day before by five statements
-of SQL over its tables.
+"""The almanac: one page for each day of the world, which describes the day before by five
+statements of SQL over its tables.
 
 The first player to ask for it on a day has it written, by one node; then all read the same page, on
-whichever node. This module never changes what it tells of.
+whichever node. This module never changes what it describes.
 """
 
 import random

@@ -1,7 +1,7 @@
 """The book: shows its lines to the person that they are about. Other parts write them.
 
 A book has room for LINES lines: the oldest ones go first, when a line is added. This module never
-tells anybody of somebody else's book.
+shows anybody somebody else's book.
 """
 
 from flatlands import Me, Part, Records, action

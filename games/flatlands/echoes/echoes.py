@@ -110,8 +110,8 @@ class Echoes(Part):
         row: int = number(-FAR, FAR),
         side: int = number(0, len(SIDES) - 1),
     ) -> None:
-        """Record a player's way from now on, and tell all who see the player of the race, and of
-        the echo. Raises Refused."""
+        """Record a player's way from now on, and send the race and the echo to all who see the
+        player. Raises Refused."""
         if not me.owner:
             raise Refused("race", _NO_KEY)
         echo = self.best.read(f"{column}:{row}/{side}")

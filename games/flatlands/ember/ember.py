@@ -182,7 +182,7 @@ class Relay(Part):
             return
         if self.embers.forget(ember, [ember.again(until=now)]):
             self.broadcast("ember", 0, ember.until, "")
-        # Pages tell their players of this one.
+        # Pages show this one to their players.
         raise Refused("ember", "the ember has gone out: carry it all the way on foot")
 
     def _beside(self, me: Me, player: int) -> Tile | None:

@@ -101,7 +101,7 @@ class Gardens(Part):
         column: int = number(-FAR, FAR),
         row: int = number(-FAR, FAR),
     ) -> None:
-        """Plant something on a tile near a player, and tell it where, and how many gems it has
+        """Plant something on a tile near a player, and send it where, and how many gems it has
         left. Raises Refused."""
         if not me.owner:
             raise Refused(

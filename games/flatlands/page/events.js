@@ -33,7 +33,7 @@
  * @property {[]} first       a player begins that did not play here before
  * @property {[]} cleared     nothing is drawn any more
  * @property {[]} walkOn      a direction that is still held is to be sent again
- * @property {[code: string]} refused  the player was told why the server refuses something
+ * @property {[code: string]} refused  the player was shown why the server refuses something
  * @property {[id: number, emote: number]} heard  a player says something (emote 0), or makes an emote
  * @property {[other: number]} spark  somebody has returned a wave of this page's player, or it has returned somebody's
  * @property {[]} walked      the player walks

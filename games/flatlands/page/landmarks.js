@@ -1,6 +1,6 @@
 // Landmarks and signposts: functions of the ground, whose twins are landmarks.py and posts.py of games/flatlands/ground/.
 // Most parts of the world, 160 tiles each way, have one landmark on open ground not far from a path; it has a kind and
-// a name. Where paths meet stands a signpost, which tells what lies where. They are only drawn: they stop nobody.
+// a name. Where paths meet stands a signpost, which shows what lies where. They are only drawn: they stop nobody.
 
 import { AUTUMN, DESERT, HEATH, MARSH, MEADOWS, Regions, SNOW } from './regions.js';
 import { CHUNK, GRASS, hash32, PATH_FAR, SAND, WATER, WOOD } from './terrain.js';
@@ -145,7 +145,7 @@ export class Landmarks {
     return next === undefined ? null : this.post(i + next[0], j + next[1]);
   }
 
-  /** Return what a signpost at a tile tells: the two nearest landmarks and the plaza, the nearest first.
+  /** Return what a signpost at a tile shows: the two nearest landmarks and the plaza, the nearest first.
    * @returns {Direction[]} */
   directions(x, y) {
     const found = x * x + y * y > FROM_PLAZA ** 2 ? [directionTo(PLAZA_NAME, -x, -y)] : [];

@@ -32,7 +32,7 @@ import { tileSize, View } from './view/view.js';
  * describe, and listens to what happens. A list is in the order of the numbers with which parts add to it. Parts are installed
  * in the order of their names, and none may count on another: without it, what it would have added is missing.
  * @typedef {object} Game
- * @property {Client} client      what the server tells (`on`), and what it can be asked for (`do`)
+ * @property {Client} client      what the server sends (`on`), and what it can be asked for (`do`)
  * @property {Events} events      what happens in the page
  * @property {State} state        what is drawn: `steps`, `places`, `pointers`, `bare`, `lacks`, `notes`, `grown`, `coursesOf`, `burns`
  * @property {View} view          draws it: `things` (kinds of things), `flat`, `lights`, `walkers`

@@ -92,7 +92,7 @@ export function foundIn(text, all, here) {
   }).sort((a, b) => rank(a) - rank(b) || away(a) - away(b)).slice(0, FOUND);
 }
 
-/** Return as places the landmarks far around, and the people, cairns and landmarks that the server told.
+/** Return as places the landmarks far around, and the people, cairns and landmarks that the server sent.
  * @param {State} state @param {[number, string, number, number][]} people  id, name and square
  * @param {[string, string, number, number][]} cairns  name, text and tile
  * @param {[string, number, number][]} marks  name and tile @returns {Near[]} */

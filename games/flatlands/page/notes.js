@@ -3,7 +3,7 @@
 
 import { PART } from './landmarks.js';
 
-/** A line as the server tells it: kind, node time in ms, somebody's name or "", and three numbers.
+/** A line as the server sends it: kind, node time in ms, somebody's name or "", and three numbers.
  * @typedef {[string, number, string, number, number, number]} Row */
 /** What a line is about, in tiles. @typedef {{ x: number, y: number, name: string } | null} Place */
 /** What is said of a kind of line: `sum` of several, `say` of one; `sign` is its picture (ICONS in hud/element.js).

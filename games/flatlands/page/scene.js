@@ -38,7 +38,7 @@ export function clearScene(state) {
   state.namesOf = -1;
 }
 
-/** Note that an event arrived `late` ms after what it tells of began.
+/** Note that an event arrived `late` ms after what it describes began.
  * @param {State} state */
 export function noteLateness(state, late) {
   if (late > state.late) state.late = late;
@@ -83,7 +83,7 @@ export function cutCamera(state) {
 export function advanceScene(state, at) {
   const { replica, walk, ownId } = state, now = state.clock.now(at);
   state.now = at;
-  // Before the first welcome nobody has told what time it is.
+  // Before the first welcome nothing has said what time it is.
   state.sky = skyAt((state.clock.offset === null ? Date.now() : now) + state.dayShift);
   slewDelay(state, at);
   if (state.namesOf !== replica.nameChanges) {

@@ -1,4 +1,4 @@
-// The session of this page's player: joins under a name, and tells the player what the engine's client tells of
+// The session of this page's player: joins under a name, and shows the player what the engine's client reports of
 // the connection and of who speaks.
 
 import { EMOTES, isEmote, showEmote } from './emotes.js';
@@ -15,9 +15,9 @@ import { UNIT } from './track.js';
 /** @typedef {import('./hud/hud.js').Hud} Hud */
 /** @typedef {import('./state.js').State} State */
 
-// Errors that the player is told of. It sees for itself that something is gone or too far away.
+// Errors that the player is shown. It sees for itself that something is gone or too far away.
 const SHOWN_ERRORS = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'name', 'full', 'failed', 'game', 'keys']);
-const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
+const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it shows each only once
 const INVITATION_LIMIT = 512;             // characters
 const NOTICE_MS = 15000;                  // for which a notice of an operator is shown
 // Kept for this window: when it was last seen to play; and for the browser, in which world, by its seed, it was so last.
@@ -39,7 +39,7 @@ export class Session {
     this.shownErrors = new Set(SHOWN_ERRORS); // parts of the game add the codes of their errors
     this.started = false;                 // true once this window's player has asked to play
     this.walked = false;                  // true once the player has walked in this window
-    /** @type {Set<string>} Those of ONCE that the player was told of. */
+    /** @type {Set<string>} Those of ONCE that the player was shown. */
     this.shownOnce = new Set();
     const { on, net, identity } = client;
     on.begun((welcome) => this.#begun(welcome));
@@ -104,7 +104,7 @@ export class Session {
     this.events.emit('walked');
   }
 
-  /** Return whether the server hears the player, and tell the player if not. */
+  /** Return whether the server hears the player, and show the player if not. */
   connected() {
     const { playing } = this.client.net;
     if (!playing) this.hud.toast('Not connected: try again in a moment.');
@@ -200,7 +200,7 @@ export class Session {
   }
 
   #refused(code, sentence) {
-    // Before there is a player, the title tells of the error.
+    // Before there is a player, the title shows the error.
     if (code === 'token') this.hud.toast(sentenceOf(sentence));
     if (!this.shownErrors.has(code) || this.state.own === undefined) return;
     if (this.shownOnce.has(code)) return;
@@ -278,7 +278,7 @@ export function hasPlayed(seed) {
 }
 
 /** Return the name of the player who invited this one, as the page's address has it. Anybody may have
- * written it there: the server tells the true name later. */
+ * written it there: the server sends the true name later. */
 function hostName() {
   const by = new URLSearchParams(location.search).get('by') ?? '';
   return by.trim() === '' ? 'a friend' : by.slice(0, 2 * P.NAME_LIMIT);

@@ -109,7 +109,7 @@ export class State {
     // What is known.
     /** Node time. */
     this.clock = client.clock;
-    /** The squares that are held and the players in them, as the server tells them. */
+    /** The squares that are held and the players in them, as the server sends them. */
     this.replica = client.replica;
     /** The walk of this page's player, predicted. */
     this.walk = client.walk;
@@ -151,7 +151,7 @@ export class State {
     /** Whether Home leads back to where the player was when it last went home. */
     this.wayBack = false;
     /** @type {Place & { reach: number, label: string, quiet?: boolean } | null} The place to which the arrow with the flag leads;
-     * it is reached within `reach` tiles. With `quiet` something else is told there. */
+     * it is reached within `reach` tiles. With `quiet` something else is shown there. */
     this.aim = null;
     /** @type {Place & { at: number } | null} The goal of the last
      * click, and its performance time, ms. */
@@ -229,7 +229,7 @@ export class State {
     this.placesAt = { x: NaN, y: NaN, posts: [] };
   }
 
-  /** This page's player as the server told it; undefined until it has. */
+  /** This page's player as the server sent it; undefined until it has. */
   get own() {
     return this.ownId === null ? undefined : this.replica.players.get(this.ownId);
   }

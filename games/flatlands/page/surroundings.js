@@ -1,4 +1,4 @@
-// Who and what is near: fills the list that M opens, finds others by a few letters, and tells screen readers who
+// Who and what is near: fills the list that M opens, finds others by a few letters, and announces to screen readers who
 // comes and why a walk ended.
 
 import { WAVE } from './emotes.js';

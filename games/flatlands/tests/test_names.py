@@ -199,7 +199,7 @@ def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     assert len(questions) <= NAME_LOOKS.burst
 
 
-def test_a_player_that_leaves_before_the_answer_is_told_nothing(two):
+def test_a_player_that_leaves_before_the_answer_gets_nothing(two):
     gone, _ = come(two, "Gone"), come(two, "Ros", host=1)
     gone.send(35, "seek", ["ros"])
     gone.connection.lose(1000)

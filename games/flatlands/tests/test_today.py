@@ -39,7 +39,7 @@ def walked(harness, host=0):
 
 
 @pytest.mark.parametrize("host", [0, 1])
-def test_the_newest_names_are_told_at_all_nodes_and_after_all_were_replaced(two, host):
+def test_the_newest_names_are_shown_at_all_nodes_and_after_all_were_replaced(two, host):
     assert walked(two, host) == [[], 0]
     mira, *_ = (come(two, name) for name in ("Mira", "Ben", "Cid", "Dan"))
     assert walked(two, host) == [["Dan", "Cid", "Ben"], 4]
@@ -53,7 +53,7 @@ def test_the_newest_names_are_told_at_all_nodes_and_after_all_were_replaced(two,
     assert walked(two) == [["Mia", "Dan", "Cid"], 4]
 
 
-def test_no_name_is_told_for_longer_than_two_days(two):
+def test_no_name_is_shown_for_longer_than_two_days(two):
     come(two, "Mira")
     two.run(ASK_EVERY_MS)
     today = two.node.game.today

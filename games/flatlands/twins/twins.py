@@ -108,7 +108,7 @@ class Twins(Part):
         self._at: dict[tuple[str, int], tuple[Twin | Half, dict[int, Me]]] = {}
         #: Player -> the mark of its person, or "", and the node time until which that is trusted.
         self._marks: dict[int, tuple[str, int]] = {}
-        #: Who waits, as was last sent to others; and when each player was.
+        #: Player -> how it waits, as others know; and when that was last sent.
         self._waits: dict[int, Waits] = {}
         self._sent_at: dict[int, int] = {}
         #: True while a look is due or under way: only one at a time, since it waits for the store.

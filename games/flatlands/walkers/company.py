@@ -38,7 +38,7 @@ WAVES_WITHIN: Final = 10 * UNIT
 #: The name of the kind of things that are gems, if the game has them.
 GEM: Final = "Gem"
 
-#: How far they look for a gem that they tell of, in units.
+#: How far they look for a gem that they speak of, in units.
 SEES: Final = 24 * UNIT
 
 #: An enter event that is this early in its incarnation, by its seq, is that of a player that has

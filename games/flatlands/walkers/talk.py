@@ -1,7 +1,7 @@
 """What people of the herd say: greetings, what they say to nobody, and answers by keyword.
 
-What is said to a player contains its name, and nothing else does, except what the almanac tells of
-it: so a page knows what its own player should read. An answer tells only what its speaker
+What is said to a player contains its name, and nothing else does, except what the almanac says of
+it: so a page knows what its own player should read. An answer says only what its speaker
 knows, and never pretends that a person gave it. This module never decides who speaks.
 """
 

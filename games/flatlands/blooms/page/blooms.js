@@ -14,7 +14,7 @@ const GAP = 4000;                         // the most ms between two emotes of o
 const DAY = 86_400_000;                   // ms for which a square blooms
 const NEW = 15_000;                       // ms for which that is news
 const AT = 1.6;                           // tiles to a wreath from where its names can be read
-const NEAR = 16;                          // tiles to a wreath that is told as news, and to others in the same dance
+const NEAR = 16;                          // tiles to a wreath that is shown as news, and to others in the same dance
 
 /** What the book says of one. @type {import('../notes.js').Note} */
 export const NOTE = {
@@ -33,7 +33,7 @@ export class Blooms {
     this.of = -1;                         // the value of the replica's `thingChanges` that was looked at
     /** @type {Map<string, import('../replica.js').Thing>} By 'col:row': what makes the square bloom. */
     this.all = new Map();
-    /** @type {Set<string>} The ids of the blooms that the player was told of. */
+    /** @type {Set<string>} The ids of the blooms that the player was shown. */
     this.announced = new Set();
   }
 
@@ -48,7 +48,7 @@ export class Blooms {
     }
     for (const [key, { id, x, y, values }] of this.all) {
       if (values.until < now) {
-        // Nobody tells this of a square that was dropped meanwhile.
+        // Nothing is sent of a square that was dropped meanwhile.
         this.#turn(key, undefined);
         continue;
       }

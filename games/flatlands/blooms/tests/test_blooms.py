@@ -164,7 +164,7 @@ def test_a_node_that_dies_while_a_square_begins_to_bloom_has_done_all_of_it_or_n
     assert [len(lines(world, one)) for one in some] == [int(done)] * 3
     assert record(world).blooms == done
     if done:
-        # This node was not told of the bloom, and reads it when somebody else comes.
+        # This node has not heard of the bloom, and reads it when somebody else comes.
         new = world.start()
         other = world.join("Other", new, at=THERE[3])
         world.run(3)
@@ -184,7 +184,7 @@ def test_a_dance_continues_on_another_node_after_a_kill(world):
     assert blooms(ada) == [["A", "B", "C"]]
 
 
-def test_while_the_store_is_away_nothing_blooms_and_nobody_is_told_of_an_error(world):
+def test_while_the_store_is_away_nothing_blooms_and_nobody_is_shown_an_error(world):
     ada, bob, cid = some = people(world)
     world.lose_store()
     dance(world, *some)

@@ -62,7 +62,7 @@ export function almanacOf(entries, landmarks) {
   });
 }
 
-/** Return the lines of a book, as the server tells them, in words. What this page does not know is left out.
+/** Return the lines of a book, as the server sends them, in words. What this page does not know is left out.
  * @param {Row[]} rows @param {import('../state.js').State} state @returns {Line[]} */
 export function linesOf(rows, { notes, landmarks }) {
   return rows.flatMap((row) => {

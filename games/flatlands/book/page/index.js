@@ -44,7 +44,7 @@ export function install({ client, state, view, hud, controls, events }) {
   on.message('book', (rows) => {
     const lines = linesOf(rows, state), since = sinceSeen(lines, state);
     panels.fill(identity.name, lines, sumsOf(lines, state), Date.now());
-    // What comes while the player plays, it is told of anyway.
+    // What comes while the player plays is shown anyway.
     if (!read) panels.since(since);
     read = true;
   });

@@ -1,5 +1,5 @@
 // The book: what the player has found and done, and a card with what others did for it meanwhile; and the
-// almanac, which tells of the world.
+// almanac, which describes the world.
 
 import { byTouch, element, icon, show } from '../hud/element.js';
 

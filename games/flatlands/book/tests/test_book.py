@@ -114,7 +114,7 @@ def test_a_book_has_room_for_a_limited_number_of_lines_even_if_nobody_reads_it(w
     assert [line[1] for line in read(ada)] == [f"P{n}" for n in range(7, 2, -1)]
 
 
-def test_a_player_without_a_key_has_no_book_and_is_told_if_the_store_is_away(world):
+def test_a_player_without_a_key_has_no_book_and_learns_if_the_store_is_away(world):
     harness = world()
     ada = harness.place("Ada", (0, 0))
     assert read(ada) == []

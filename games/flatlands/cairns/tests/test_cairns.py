@@ -77,7 +77,7 @@ def test_a_square_has_one_cairn_a_player_three_and_the_plaza_none(world, caplog)
     build(harness, plaza)
     assert plaza.model.errors == ["cairn"] and plaza.connection.closed is None
     assert kept(harness) == (CAIRNS_MOST, 2 * CAIRNS_MOST)
-    # The log tells an operator who left what stands there, and nothing else.
+    # The log shows an operator who left what stands there, and nothing else.
     left = [record.fields for record in caplog.records if record.getMessage() == "thing"]
     lie = {thing[1] for client in harness.clients for thing in client.model.things.get((2, 1), ())}
     assert len(left) == CAIRNS_MOST and left[0]["id"] in lie

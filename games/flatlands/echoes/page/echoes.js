@@ -1,5 +1,5 @@
 // Races and their echoes: the best run of a course walks along with whoever races there, as a function of
-// time. The server tells of a race once, and of its end; all between is computed. It never touches the page
+// time. The server announces a race once, and its end; all between is computed. It never touches the page
 // and sends nothing.
 
 import { isInRing } from '../landmarks.js';
@@ -11,7 +11,7 @@ import { placeAt as placeOn } from '../notes.js';
 /** @typedef {import('../state.js').State} State */
 /** @typedef {import('../state.js').Walker} Walker */
 
-const FINE = 128;                         // parts of a tile in which a run is told
+const FINE = 128;                         // parts of a tile in which a run is sent
 const POINT = 6;                          // bytes of each of its points
 const LONGEST = 60000;                    // ms of a race that counts
 const LINGERS = 2500, FADE = 400;         // ms for which an echo stays at its end, and in which it fades
@@ -28,14 +28,14 @@ const IDS = 2 ** 52;                      // the ids of echoes begin here: playe
  * @property {Walker | null} echo
  * @property {number} begunAt      performance time, ms, when the runner left the ring; NaN until it does
  * @property {number} endedAt      and when it came into the other one
- * @property {boolean} waits       true if this page's player is not yet told how it has ended
+ * @property {boolean} waits       true if this page's player does not yet know how it has ended
  * @property {boolean} over        true if nothing more is to come of it
  */
 
 /** A point of a run: ms since it began, and the place in tiles. @typedef {[ms: number, x: number, y: number]}
  * Point */
 
-/** Return the points of a run, as it is told in base64: see games/flatlands/protocol.md.
+/** Return the points of a run, as it is sent in base64: see games/flatlands/protocol.md.
  * @param {string} text @param {Post} from @returns {Point[]} */
 export function wayOf(text, { x, y }) {
   const bytes = Uint8Array.from(atob(text), (each) => each.charCodeAt(0)), view = new DataView(bytes.buffer);
@@ -69,7 +69,7 @@ export class Echoes {
     this.races = new Map();
   }
 
-  /** Take what the server tells of a race of a player that is in view.
+  /** Take what the server sends of a race of a player that is in view.
    * @param {number} runner @param {Course} course
    * @param {{ ms: number, player: number, look: number, name: string, way: string }} echo */
   take(runner, course, { ms, player, look, name, way }) {
@@ -90,7 +90,7 @@ export class Echoes {
     for (const id of this.races.keys()) if (id !== this.state.ownId) this.races.delete(id);
   }
 
-  /** Return the race that this page's player is in, until it is told how that has ended; or null.
+  /** Return the race that this page's player is in, until it learns how that has ended; or null.
    * @returns {Race | null} */
   own() {
     const { ownId } = this.state, race = ownId === null ? undefined : this.races.get(ownId);

@@ -1,4 +1,4 @@
-// What the player does about races: it reads at a signpost who holds which course, begins a race there, and is told
+// What the player does about races: it reads at a signpost who holds which course, begins a race there, and learns
 // how that has ended. It never touches the page by itself.
 
 import { CELL, RING } from '../landmarks.js';
@@ -32,7 +32,7 @@ export class Races {
     this.holders = new Map();
     /** @type {Race | null} The race of this page's player in the last frame, */
     this.race = null;
-    this.reportedAt = -Infinity;          // and when the server was last told that it has arrived.
+    this.reportedAt = -Infinity;          // and when it last reported its arrival.
     /** @type {{ clock: string, text: string, until: number } | null} How the last race has ended. */
     this.result = null;
     const { on } = session.client;
@@ -47,12 +47,12 @@ export class Races {
     on.begun(() => this.#reportArrival());
     on.error((code) => {
       if (code === 'race') this.#off(null);
-      // The player had not arrived: the server was told too soon.
+      // The player had not arrived: it was reported too soon.
       else if (code === 'far' && this.race !== null) this.race.endedAt = NaN;
     });
   }
 
-  /** Show what there is to do, and tell the server when the player has arrived; called in each frame.
+  /** Show what there is to do, and report to the server when the player has arrived; called in each frame.
    * @param {number} now  performance time, ms */
   look(now) {
     const { state, note } = this, race = this.echoes.own();
@@ -118,7 +118,7 @@ export class Races {
     this.#reportArrival();
   }
 
-  /** Tell the server that the player has arrived. */
+  /** Report to the server that the player has arrived. */
   #reportArrival() {
     if (this.race === null) return;
     const { from, side } = this.race.course;

@@ -179,7 +179,7 @@ def test_a_player_that_is_overtaken_between_read_and_write_is_not_the_holder(mon
 # The way of an echo
 
 
-def test_all_players_that_see_a_runner_are_told_of_the_echo_that_walks_along():
+def test_all_players_that_see_a_runner_are_sent_the_echo_that_walks_along():
     world = lonely()
     ada, ben = join(world, "Ada"), join(world, "Ben", 1)
     far = join(world, "Far", 1, (-170, 12))
@@ -379,7 +379,7 @@ def test_forged_courses_are_refused_and_harm_nobody():
 # What goes wrong
 
 
-def test_a_race_is_off_when_its_node_dies_and_the_player_is_told():
+def test_a_race_is_off_when_its_node_dies_and_the_player_learns_of_it():
     world = lonely()
     ada = join(world, "Ada")
     set_out(world, ada)

@@ -1,4 +1,4 @@
-// Who carries the ember, and which fires burn, as the server tells: games/flatlands/ember/ember.py decides. It
+// Who carries the ember, and which fires burn, as the server sends it: games/flatlands/ember/ember.py decides. It
 // never touches the page and sends nothing.
 
 import { hearthOf, PART, PLAZA_HEARTH } from '../landmarks.js';
@@ -10,7 +10,7 @@ import { landmarkAt } from '../notes.js';
 
 /** ms for which the ember burns in one hand. */
 export const BURNS = 30000;
-const AHEAD = 2 * BURNS;                  // ms: nobody has it for longer, whatever is told
+const AHEAD = 2 * BURNS;                  // ms: nobody has it for longer, whatever was sent
 const FRONT = 16;                         // fires around which a goal is looked for
 
 /** The key of the plaza among the fires; that of a landmark is its tile. */
@@ -45,7 +45,7 @@ export class Ember {
     this.id = 0;                          // the player that had it last
     this.name = '';
     this.until = 0;                       // node time, ms
-    /** @type {Map<string, Fire>} Those that burn; none as long as the server has told of none. */
+    /** @type {Map<string, Fire>} Those that burn; none as long as the server has sent none. */
     this.fires = new Map();
     /** @type {{ mark: Landmark, from: string } | null} The dark landmark that all want to light next, and the key of
      * the fire nearest to it. */
@@ -63,7 +63,7 @@ export class Ember {
     return id === 0 || left <= 0 || left > AHEAD ? null : { id, name, left: Math.min(left / BURNS, 1) };
   }
 
-  /** Take what is told of it, at a node time: of two carriers, the one that has it for longer counts. */
+  /** Take what was sent of it, at a node time: of two carriers, the one that has it for longer counts. */
   take(id, until, name, now) {
     if (until < this.until && this.until <= now + AHEAD) return;
     Object.assign(this, { id, until, name });

@@ -6,7 +6,7 @@ export class EmberNote {
   constructor() {
     this.text = element('span', {});
     this.rest = element('i', {});
-    // It is not read out, since it changes with every step: toasts tell what happens.
+    // It is not read out, since it changes with every step: toasts say what happens.
     this.root = element('div', { class: 'ember note panel', hidden: true }, icon('flame'), this.text, this.rest);
   }
 

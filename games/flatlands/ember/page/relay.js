@@ -58,12 +58,12 @@ export class Relay {
     on.message('fires', (rows) => this.#lit(rows));
     on.error((code) => {
       if (code === 'ember' || code === 'store') this.refused = this.asked;
-      // Whose turn it is, a player who stands in a fire is told once, until it has the ember again.
+      // Whose turn it is, a player who stands in a fire is shown once, until it has the ember again.
       if (code === 'ember') shownErrors.delete(code);
     });
   }
 
-  /** Do what can be done, and tell what has happened; called in each frame. */
+  /** Do what can be done, and announce what has happened; called in each frame. */
   frame() {
     const { state } = this, { now } = state;
     if (state.own === undefined) return;
@@ -141,7 +141,7 @@ export class Relay {
     state.aim = { ...placeOf(goal.mark), reach: LIGHTS, label: goal.mark.name, quiet: true };
   }
 
-  /** Take which landmarks burn, and tell of one that was dark. */
+  /** Take which landmarks burn, and announce one that was dark. */
   #lit(rows) {
     const { state, hud, ember } = this, known = new Set(ember.fires.keys());
     ember.light(rows);

@@ -45,7 +45,7 @@ export class Looks {
   take(message, client) {
     if (message[0] === P.CELLS) this.#look(`${message[1]}:${message[2]}`, client);
     else if ([P.WELCOME, P.HELD, P.RESYNC].includes(message[0])) {
-      // What is told of them later may be less, and of an empty square nothing is told.
+      // What is sent of them later may be less, and of an empty square nothing is sent.
       for (const key of this.squares.keys()) {
         if (this.#layers(key, client).every((known) => known === undefined)) this.#look(key, client);
       }

@@ -49,7 +49,7 @@ export class Discoveries {
     this.session = session;
     this.hud = hud;
     this.sound = sound;
-    /** @type {Landmark | null} The landmark whose name was told last. */
+    /** @type {Landmark | null} The landmark whose name was shown last. */
     this.announced = null;
     this.found = 0;                       // number of landmarks that this browser's player has found
     this.asks = 0;                        // how often the server may still be asked about the last one
@@ -59,7 +59,7 @@ export class Discoveries {
     this.askedAt = -Infinity;             // performance.now() in ms
   }
 
-  /** Tell the name of a landmark that the player comes to, and how many it has found if this one is new.
+  /** Show the name of a landmark that the player comes to, and how many it has found if this one is new.
    * @param {import('../state.js').State} state @param {number} now performance.now() in ms */
   look({ found }, now) {
     if (found !== this.announced) this.#announce(found);
@@ -72,7 +72,7 @@ export class Discoveries {
     this.session.client.do.find(...part);
   }
 
-  /** Tell the player's place among the finders of a landmark, 0 after all that are counted, and who was the
+  /** Show the player's place among the finders of a landmark, 0 after all that are counted, and who was the
    * first, if that is known.
    * @param {Landmark | null} mark */
   showFinders(mark, place, of, first = '') {

@@ -49,7 +49,7 @@ def find(client):
     return found
 
 
-def test_each_player_on_any_node_is_told_its_place_among_the_finders(world):
+def test_each_player_on_any_node_is_sent_its_place_among_the_finders(world):
     harness = world(nodes=2)
     a, b = come(harness, "A"), come(harness, "B", (5, 3), harness.hosts[1])
     assert find(a) == (1, 1)
@@ -148,7 +148,7 @@ def test_a_request_that_finds_nothing_new_uses_up_no_allowance(world):
     assert find(other) == (2, 2) and not again.model.errors
 
 
-def test_a_store_that_fails_or_is_missing_tells_nothing_and_all_else_goes_on(world):
+def test_a_store_that_fails_or_is_missing_answers_nothing_and_all_else_goes_on(world):
     harness = world()
     client = come(harness, "A")
     harness.node.store_client.store = Broken()

@@ -1,10 +1,10 @@
 // A chip: a short reading in the strip at the upper left, such as who is in view, how many gems the player has,
-// or a running clock. It is hidden while it has nothing to tell.
+// or a running clock. It is hidden while it has nothing to show.
 
 import { element, icon, show } from './element.js';
 
 export class Chip {
-  /** `sign` is one of ICONS or a path, and `hue` the colour that fills it, or null. `about` says what the chip tells; with
+  /** `sign` is one of ICONS or a path, and `hue` the colour that fills it, or null. `about` says what the chip shows; with
    * `onClick` it is a button, and says what that does.
    * @param {string} sign @param {string} about @param {(() => void) | null} onClick @param {string | null} hue */
   constructor(sign, about, onClick = null, hue = null) {

@@ -135,7 +135,7 @@ function placed(dot, gaze) {
   return { dot, x, y, side, reach: Math.max(side, 12) * 2, alpha: Math.max(Math.min(come, left), 0) };
 }
 
-/** Return how brightly a dot flashes, 0 .. 1. The server tells once a second how many messages there were, so
+/** Return how brightly a dot flashes, 0 .. 1. The server sends once a second how many messages there were, so
  * their flashes are spread over a second, which begins at another moment for each dot. */
 function flashOf({ col, row, batches, batchesAt }, now, still) {
   if (batches === 0) return 0;

@@ -230,7 +230,7 @@ export const planter = {
 
 export const SEATS = [bench('bench0', true), bench('bench1', false), log('log0', 0.24, 0.22), log('log1', 0.62, 0)];
 
-/** A post with two arms beside a path; what it tells is written over it when a player comes near. */
+/** A post with two arms beside a path; what it shows is written over it when a player comes near. */
 export const signpost = {
   name: 'signpost', shadow: 0.22, box: { left: -0.75, top: -1.75, right: 0.75, bottom: 0.12 },
   paint(ctx) {

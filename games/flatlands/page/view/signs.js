@@ -1,4 +1,4 @@
-// The names of landmarks, and what a signpost tells a player that stands at it. Both are words over the world.
+// The names of landmarks, and what a signpost shows a player that stands at it. Both are words over the world.
 
 import { BELOW, isCovered } from './marks.js';
 import { EXTENTS } from './miniature.js';

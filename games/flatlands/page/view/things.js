@@ -30,7 +30,7 @@ const MARGIN = 5;                         // tiles beyond the screen in which th
 
 /**
  * A kind of thing. `type` is the name of its class at the server. One of its `Pictures` is made for each size
- * of a tile in device px. `unseen`: this page's player may get one before it was told that it lies there.
+ * of a tile in device px. `unseen`: this page's player may get one before it learns that it lies there.
  * @typedef {{ type: string, Pictures: new (tile: number) => Pictures, unseen?: boolean }} Kind
  */
 
@@ -62,7 +62,7 @@ export class ThingsView {
     this.pictures.set(kind.type, new kind.Pictures(this.tile));
   }
 
-  /** Return whether this page's player may get the thing with this id before it was told of it. */
+  /** Return whether this page's player may get the thing with this id before it learns of it. */
   isUnseen(id) {
     return this.kinds.some(({ type, unseen }) => unseen === true && id.startsWith(`${type}:`));
   }

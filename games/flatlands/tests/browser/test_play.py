@@ -156,7 +156,7 @@ def test_a_touch_walks_to_the_spot_a_held_finger_keeps_walking_and_the_stick_ste
     stands(page)
 
 
-def test_a_page_that_loses_the_focus_a_touch_or_the_tab_stops_and_tells_who_calls(alone, play):
+def test_a_page_that_loses_the_focus_a_touch_or_the_tab_stops_and_shows_who_calls(alone, play):
     page, other = play("Hidden", url=alone.url), SocketClient(alone.port).hello("Mover")
     cancelled = "document.getElementById('world').dispatchEvent(new PointerEvent('pointercancel'))"
     for key, event in (("a", "dispatchEvent(new Event('blur'))"), ("d", cancelled)):
@@ -190,7 +190,7 @@ DROP = (255, 125, 156)
 FLOWER_PIXELS = 200
 
 
-def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
+def test_the_grid_can_be_seen_and_shows_what_is_held(alone, play):
     # With reduced motion the grid is there at once.
     page = play("Looker", url=alone.url, script=noting(), reduced_motion="reduce")
     # How much of the lines is under panels depends on the place.

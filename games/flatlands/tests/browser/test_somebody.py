@@ -206,9 +206,7 @@ SHARES = """
 """
 
 
-def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_is_told_if_its_host_is_gone(
-    alone, play
-):
+def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_learns_if_its_host_is_gone(alone, play):
     host = play("Host", url=alone.url, script=SHARES, **PHONE)
     use_tool(host, "Invite")
     host.get_by_role("button", name="Share").tap()

@@ -34,7 +34,7 @@ test('everybody has the same day, whenever the page was opened', () => {
   assert.deepEqual(skyAt(at), skyAt(at + 5 * DAY));
   assert.deepEqual(skyAt(10 * minute + 30_000), skyAt(10 * minute + 30_000 + 1e5 * DAY));
   const states = [nothing(), nothing()];
-  // One page was opened long before the other; both were told the same node time.
+  // One page was opened long before the other; both were sent the same node time.
   [500, 90_500].forEach((performanceTime, i) => {
     states[i].clock.sample(performanceTime, at, performanceTime);
     advanceScene(states[i], performanceTime + 4000);

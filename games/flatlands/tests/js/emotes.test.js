@@ -141,7 +141,7 @@ test('a player who strolls behind the title goes round the plaza without a jump,
   }
 });
 
-test('the book tells of a wave that was returned', () => {
+test('the book shows a wave that was returned', () => {
   assert.deepEqual(SPARK.say(['spark', 1, 'Mira', 0, 0, -7], /** @type {any} */ (null)),
     ['You and Mira waved to each other 7 tiles north of the plaza.', null]);
 });

@@ -37,7 +37,7 @@ test('each part of the world has one landmark at most, and all are found again i
   }
 });
 
-test('signposts stand beside paths and tell how far and where the nearest landmarks are', () => {
+test('signposts stand beside paths and show how far and where the nearest landmarks are', () => {
   const posts = landmarks.posts(-300, -300, 300, 300);
   assert.ok(posts.length > 40, `${posts.length} signposts`);
   for (const { x, y } of posts) {
@@ -56,7 +56,7 @@ test('signposts stand beside paths and tell how far and where the nearest landma
   }
 });
 
-test('a player who comes to a landmark or a signpost is told so, and nobody else is', () => {
+test('a player who comes to a landmark or a signpost is shown it, and nobody else is', () => {
   const state = nothing(), [mark] = around, [post] = landmarks.posts(60, -60, 90, -40);
   state.coursesOf = (from) => state.landmarks.courses(from);
   const at = (x, y) => {
@@ -82,7 +82,7 @@ test('a player who comes to a landmark or a signpost is told so, and nobody else
     at(post.x, post.y + away);
     assert.equal(state.sign !== null, reads, `${away} tiles`);
   }
-  // On the plaza the waymark tells the way. What is told as a course is not told twice.
+  // On the plaza the waymark shows the way. What is shown as a course is not shown twice.
   at(1, 1);
   assert.equal(state.sign?.directions.length, 2);
   assert.deepEqual(state.sign?.courses.map(({ side, away }) => [side, away]), [[0, 73], [1, 83], [2, 76]]);
@@ -105,7 +105,7 @@ test('a course leads back and forth between two signposts, joined by a path, who
   }
 });
 
-test('a place among the finders is told as an ordinal number', () => {
+test('a place among the finders is shown as an ordinal number', () => {
   assert.deepEqual([1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 101, 111, 112, 113, 122, 1000].map(ordinalOf),
     ['first', 'second', 'third', 'tenth', '11th', '12th', '13th', '20th', '21st', '22nd', '23rd', '101st',
       '111th', '112th', '113th', '122nd', '1000th']);

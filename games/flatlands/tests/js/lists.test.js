@@ -20,7 +20,7 @@ test('a list is in the order of its numbers, and of what was added first', () =>
   assert.equal(list.first(() => null), null);
 });
 
-test('all who listen are told what happens, whatever they answer', () => {
+test('all who listen hear what happens, whatever they answer', () => {
   const events = new Events(), heard = [];
   events.on('find', (...what) => heard.push(['one', ...what]));
   events.on('find', (text) => text === 'Ada');

@@ -12,7 +12,7 @@ draw();
 Object.assign(globalThis, { innerWidth: 1280, innerHeight: 800 });
 const [{ Lookout }, { AtlasView }] = await Promise.all(['lookout', 'view/atlas'].map((name) => import(`../../page/${name}.js`)));
 
-const OWN = 2 ** 40, SIDE = 16, PATCH = 4;    // squares a side of a part of the map that is told at once
+const OWN = 2 ** 40, SIDE = 16, PATCH = 4;    // squares a side of a part of the map that is sent at once
 
 /** Open the map of a player at a place in tiles, with two people in the square (-2, 0) and itself on it; click(x, y, kind)
  * clicks or touches a place in tiles, or some css px beside it, and returns what the page says. */
@@ -79,7 +79,7 @@ test('a finger may miss what it means by more than a mouse, and then still means
   }
 });
 
-test('the arrow ends where the player is, who is told so', () => {
+test('the arrow ends where the player is, who is shown that', () => {
   const { state, lookout, click, toasts } = opened(40.5, 40.5);
   click(-24, 8, 'mouse');
   lookout.frame();

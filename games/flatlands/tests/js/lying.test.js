@@ -31,7 +31,7 @@ test('things fade in where they lie, in tiles, and fade out when they are taken 
   assert.deepEqual([other.taken, other.goneAt], [false, 3701]);
 });
 
-test('what is told again after a resync does not flicker', () => {
+test('what is sent again after a resync does not flicker', () => {
   const state = there(gem('a', 1, 3, 4));
   state.replica.apply([P.RESYNC], 0);
   frame(state, 1003);

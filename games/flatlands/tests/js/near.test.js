@@ -63,7 +63,7 @@ test('a player who stands beside this page\'s player is met; one who walks or is
   assert.equal(standsBeside(state, ADA), false);
 });
 
-test('people who come into view are told once, and computer players never', () => {
+test('people who come into view are announced once, and computer players never', () => {
   const guide = new Guide(), state = stateWith(walker(COMPUTER, 1, 0, 'Wren'));
   state.now = 10_000;
   assert.equal(guide.look(state), null);
@@ -121,7 +121,7 @@ test('names that contain a text are found: beginnings of words first, then the n
   assert.equal(foundIn('rose', many, { x: 0, y: 0 }).length, 20);
 });
 
-test('landmarks out of view, people in squares, and cairns are told with the way there', () => {
+test('landmarks out of view, people in squares, and cairns are listed with the way there', () => {
   const state = stateWith();
   state.landmarks = /** @type {any} */ ({ within: () => [{ x: 99, y: 0, name: 'Gull Light' }] });
   const found = farFrom(state, 16, [[7, 'Rose', -2, 0]], [['Bob', 'mind the otter', 0, 9]],

@@ -1,4 +1,4 @@
-// What the session tells the player, over panels that only note it.
+// What the session shows the player, over panels that only note it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ import { comes } from './people.js';
 const OWN = 70_000, ADA = 90_001, CLOCK = 7;
 
 /** Return a session that plays with a person and a clockwork walker in sight, the client that it listens to, and what the
- * panels are told: each list is empty again once it was read. */
+ * panels are given: each list is empty again once it was read. */
 async function playing(context) {
   context.mock.timers.enable({ apis: ['setInterval'] });
   delete globalThis.BroadcastChannel;
@@ -33,13 +33,13 @@ async function playing(context) {
   return { client, state, session, hud, begin, heardIn: (list) => heard[list].splice(0) };
 }
 
-test('a player is told of refusals that it cannot see for itself, and of those that the page repeats only once', async (context) => {
+test('a player is shown refusals that it cannot see for itself, and once those that the page repeats', async (context) => {
   const { client, session, hud, begin, heardIn } = await playing(context);
   const refuse = (...codes) => {
     for (const code of codes) client.net.on.error(code, `the ${code}`);
     return heardIn('toasts');
   };
-  assert.deepEqual(refuse('flood'), [], 'the title tells of it');
+  assert.deepEqual(refuse('flood'), [], 'the title shows it');
   begin();
   assert.deepEqual(refuse('keys', 'flood', 'keys', 'flood', 'taken'), ['The keys.', 'The flood.', 'The flood.']);
   assert.deepEqual(refuse('store'), [], 'there is nothing to take');
@@ -48,7 +48,7 @@ test('a player is told of refusals that it cannot see for itself, and of those t
   assert.deepEqual(refuse('store', 'taken', 'keys'), ['The store.', 'The taken.']);
 });
 
-test('of what clockwork says the chat has only what it says to the player, and a hidden tab and screen readers are told who acts', async (context) => {
+test('of what clockwork says the chat has only what it says to the player, and a hidden tab and screen readers announce who acts', async (context) => {
   const { client, begin, heardIn } = await playing(context);
   begin();
   const says = (id, text) => client.replica.onSay(client.replica.players.get(id), text);

@@ -1,4 +1,4 @@
-// Twin stones: who waits at which, as the server tells; which of them this page's player is at, and what is missing
+// Twin stones: who waits at which, as the server sends it; which of them this page's player is at, and what is missing
 // there. It never touches the page.
 
 import { isComputer } from '../faces.js';
@@ -10,15 +10,15 @@ import { fromPlaza } from '../near.js';
 export const TWIN = 'Twin', HALF = 'Half';
 /** Tiles from the gem to the middle of each stone, and from that to a player that is on the stone. */
 export const ASIDE = 2, ON = 0.95;
-/** Tiles from the gem within which the server tells who waits. */
+/** Tiles from the gem within which the server sends who waits. */
 const NEAR = 200;
 const AT = 3.6;                           // tiles from the gem within which a player is at its stones
 
-const FORGOTTEN = 25000;                  // ms after which somebody of whom nothing is told is taken to have gone
+const FORGOTTEN = 25000;                  // ms after which somebody of whom nothing is sent is taken to have gone
 const NEWS_EVERY = 300000;                // ms for which it is not news again that somebody waits at a place
 const SLOW = 2500;                        // ms that the server may take to open them
 
-/** Somebody who waits, and where the gem is, in tiles; `at` is the performance time, ms, when it was told.
+/** Somebody who waits, and where the gem is, in tiles; `at` is the performance time, ms, when it was sent.
  * @typedef {{ id: number, name: string, x: number, y: number, at: number }} Waiting */
 
 /** The twin stones at (x, y), which this page's player is at: `on` is the side on which it stands on a stone, as in
@@ -49,7 +49,7 @@ export class Twins {
     this.stones = null;
   }
 
-  /** Take what the server tells; return whether it is news.
+  /** Take what the server sends; return whether it is news.
    * @param {[number, string, number, number, boolean]} waiter */
   take([id, name, column, row, still], now) {
     const key = `${id} ${column} ${row}`;

@@ -119,7 +119,7 @@ def heard(player):
     return [more[1] for what, _, more in player.heard if what == "message" and more[0] == "waits"]
 
 
-def test_nearby_players_are_told_who_waits_and_when_nobody_waits_any_more():
+def test_nearby_players_learn_who_waits_and_when_nobody_waits_any_more():
     world = start()
     _, twin = found(world)
     x, y = int(twin.x - 0.5), int(twin.y - 0.5)
@@ -157,7 +157,7 @@ def test_nearby_players_are_told_who_waits_and_when_nobody_waits_any_more():
 
 
 @pytest.mark.parametrize("by_key", [False, True])
-def test_nobody_is_told_of_a_muted_player_or_of_everybody_in_a_crowd(by_key):
+def test_nobody_learns_of_a_muted_player_or_of_everybody_in_a_crowd(by_key):
     world = start(nodes=1)
     scout, twin = found(world)
     ada = beside(world, twin, "Ada", -1)

@@ -330,7 +330,7 @@ def test_a_leader_waits_comes_back_once_and_gives_up_kindly():
     assert all(p.track[5] > 0 for p in ada.model.players.values() if p.id < DEER_FROM)
 
 
-def test_a_guest_that_has_gone_elsewhere_is_not_told_that_the_leader_gives_up():
+def test_a_guest_that_has_gone_elsewhere_does_not_hear_that_the_leader_gives_up():
     harness = clockwork(free=False)
     ada = harness.stand("Ada", (0, 0), SCREEN)
     while not any("Click me" in text for text in lines(ada)):

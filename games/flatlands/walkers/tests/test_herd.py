@@ -297,7 +297,7 @@ def test_the_herd_of_a_node_that_dies_without_a_store_comes_back_with_the_store(
     check_kept(harness)
 
 
-def test_a_store_that_has_forgotten_the_herd_is_told_of_it_before_anybody_leaves():
+def test_a_store_that_has_forgotten_the_herd_learns_of_it_before_anybody_leaves():
     harness, _, watch = watched(2)
     harness.node.store_client.store._connection.execute("DELETE FROM item")
     watch.run(2 * LOOKS_AFTER)

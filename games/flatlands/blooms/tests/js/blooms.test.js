@@ -20,7 +20,7 @@ function lay(state, col, row, ...blooms) {
   state.replica.thingChanges++;
 }
 
-test('a square blooms while a bloom lies there, and a player is told once, in place or as news', () => {
+test('a square blooms while a bloom lies there, and a player is shown it once, in place or as news', () => {
   const state = among([], ADA), { grown } = state, blooms = new Blooms(grown);
   state.terrain = new Terrain(2013);
   state.replica.side = 16;
@@ -31,7 +31,7 @@ test('a square blooms while a bloom lies there, and a player is told once, in pl
   assert.deepEqual([blooms.blooming(15, 0), blooms.blooming(16, 0)], ['Bloom:a', '']);
   const { length } = grown.changes;
   assert.ok(length > 4 && grown.changes.every(({ x, y }) => x >= 0 && x < 16 && y >= 0 && y < 16));
-  // In another square only what is new, and near, is told.
+  // In another square only what is new, and near, is shown.
   lay(state, -1, 0, ['Bloom:b', 3_600_000]);
   assert.equal(blooms.look(state), null);
   lay(state, 3, 0, ['Bloom:c', 2 * DAY]);
@@ -42,14 +42,14 @@ test('a square blooms while a bloom lies there, and a player is told once, in pl
   assert.equal(blooms.look(state), null);
   assert.equal(blooms.blooming(15, 0), '');
   assert.ok(grown.changes.length > length, 'it is painted anew');
-  // Nobody tells that one is over whose square was let go.
+  // Nothing is sent of the end of one whose square was let go.
   state.replica.things.delete('-1:0');
   state.clock.now = () => 4_000_000;
   blooms.look(state);
   assert.deepEqual([blooms.blooming(-1, 0), blooms.blooming(-1, -1)], ['', 'Bloom:d']);
 });
 
-test('a player who dances with others is told what is missing', () => {
+test('a player who dances with others is shown what is missing', () => {
   const state = among([[BOB, 3], [CID, 5], [COG, 2]], ADA), blooms = new Blooms(state.grown);
   state.replica.side = 16;
   const dance = (...ids) => ids.forEach((id) => showEmote(state, id, DANCE, state.now));

@@ -34,7 +34,7 @@ test('each line is a sentence, with the place that it is about', () => {
   assert.deepEqual(sumsOf(lines, STATE).map(([, n, word]) => `${n} ${word}`), ['2 holes', '1 hole filled']);
 });
 
-test('what others did is told once, but not in a browser that has never read the book', () => {
+test('what others did is shown once, but not in a browser that has never read the book', () => {
   globalThis.localStorage = storageOf();
   const old = linesOf(ROWS, STATE);
   assert.deepEqual(sinceSeen(old, STATE), []);

@@ -52,7 +52,7 @@ test('nobody reads the cairns of players who are muted', () => {
   assert.deepEqual(readFrom(state, 2, 4), [null, false]);
 });
 
-test('the book tells of cairns, and of stones from others', () => {
+test('the book shows cairns, and of stones from others', () => {
   const [[left, place], [stone]] = NOTES.map(({ kind, say }) => say([kind, 1, 'Ben', 2, 12, 0], /** @type {any} */ (null)));
   assert.equal(left, 'You left a cairn 12 tiles east of the plaza.');
   assert.deepEqual(place, { x: 12.5, y: 0.5, name: 'your cairn' });

@@ -14,7 +14,7 @@ import { among } from '../../../tests/js/people.js';
 const ADA = 70_001, BOB = 70_002;
 const PLAZA = [-1, 0, 0];                 // the course from the first signpost in the west to the plaza
 
-/** Points of a run of 12 s to the plaza, as it is told. */
+/** Points of a run of 12 s to the plaza, as it is sent. */
 const WAY = (() => {
   const bytes = new DataView(new ArrayBuffer(18));
   [[0, 4, 0], [6000, 30, 10], [12000, 72, 3]].forEach(([ms, x, y], i) => {
@@ -28,7 +28,7 @@ const ECHO = { ms: 12000, player: BOB, look: 0, name: 'Bob', way: WAY };
 const NOBODY = { ms: 0, player: 0, look: 0, name: '', way: '' };
 
 /** A page whose player stands at the first signpost in the west of the plaza: `go` lets it be so many tiles to the
- * east of there at a time, in ms, `tell` it what the server tells, and `sent` is what the server was sent. */
+ * east of there at a time, in ms, `answers` lets it hear the server's answers, and `sent` is what the server was sent. */
 function page() {
   const state = among([[BOB, -76]], ADA), sent = [], shown = [], toasts = [], answers = {}, calls = {};
   state.terrain = new Terrain(2013);
@@ -94,7 +94,7 @@ test('the clock starts at the ring, and again on every return there, and the ech
   assert.equal(state.aim?.label, 'Plaza');
 });
 
-test('the server is told of an arrival, again if need be, and its answer ends the race', () => {
+test('an arrival is reported to the server, again if need be, and its answer ends the race', () => {
   const { state, echoes, sent, shown, toasts, answers, go, begin, error } = page();
   const arrived = () => sent.filter(([name]) => name === 'arrive').length;
   begin(ADA, ECHO);
@@ -110,7 +110,7 @@ test('the server is told of an arrival, again if need be, and its answer ends th
   go(75, 15_000);
   go(75, 17_000);
   assert.equal(arrived(), 2);
-  // The store is away: it is told again, however long that takes.
+  // The store is away: it is reported again, however long that takes.
   for (let at = 17_000; at < 80_000; at += 500) go(75, at);
   assert.ok(arrived() > 20 && echoes.own() !== null);
   assert.equal(shown.at(-1).clock, '12.0');
@@ -141,7 +141,7 @@ test('a race is off when the server says so, after a minute, or when the player 
     go(20, 64_500);
     assert.equal(echoes.races.size + state.ghosts.length, 0);
     assert.ok(!its.races.stop());
-    // Without a race none of that is told.
+    // Without a race none of that is reported.
     its.error('race');
     assert.equal(toasts.length, toast === undefined ? 0 : 1);
   }
@@ -200,7 +200,7 @@ test('a course that nobody has run has no echo, and a course that does not exist
   assert.ok(echoes.own() !== null && state.ghosts.length === 0);
 });
 
-test('a player who presses R elsewhere is told where races begin, and in a race nothing', () => {
+test('a player who presses R elsewhere is shown where races begin, and in a race nothing', () => {
   const { races, go, toasts, sent, begin } = page(), before = sent.length;
   go(20, 3000);
   races.next();
@@ -217,7 +217,7 @@ test('an echo is where its run was, before, in and after it', () => {
     [[1, 2], [1, 2], [2, 2], [3, 2], [3, 4], [3, 6], [3, 6]]);
 });
 
-test('a player is told who was faster, by how much, and who holds the way', () => {
+test('a player is shown who was faster, by how much, and who holds the way', () => {
   const result = (ms, won, otherMs, otherName = '', own = false) =>
     resultOf('Elder Fork', { ms, won, otherMs, otherName, own });
   assert.equal(result(9000, true, 0), 'Nobody was here before you: the way to Elder Fork is yours.');

@@ -28,7 +28,7 @@ test('the player who holds the ember for longest has it, until it burns out', ()
   assert.equal(ember.carried(800), null, 'it has lit something');
 });
 
-test('nobody has the ember for long, whatever is told', () => {
+test('nobody has the ember for long, whatever was sent', () => {
   const ember = new Ember();
   ember.take(ADA, 10 ** 12, 'Ada', 0);
   assert.equal(ember.carried(0), null);
@@ -100,7 +100,7 @@ test('a player who walks into a fire takes the ember, unless somebody else has i
   assert.equal(did.length, 3);
 });
 
-test('a player is told once that it is the turn of others, until it has the ember again', () => {
+test('a player is shown once that it is the turn of others, until it has the ember again', () => {
   const { hears, state, frame, shownErrors } = playing();
   assert.ok(shownErrors.has('ember'));
   hears.error('store');
@@ -155,7 +155,7 @@ test('a carrier who is touched hands it over, but only by a click to one who sto
   assert.deepEqual(did, []);
 });
 
-test('a dark landmark is lit by the player who brings the ember, and all are told who did', () => {
+test('a dark landmark is lit by the player who brings the ember, and all are shown who did', () => {
   const { did, toasts, said, hears, state, ember, frame } = playing();
   hears.ember(ME, BURNS, 'Me');
   frame();
@@ -173,7 +173,7 @@ test('a dark landmark is lit by the player who brings the ember, and all are tol
   assert.match(said.at(-1), /^Ada and Me lit this fire\. Amber Mill is dark: bring it an ember from the plaza\.$/);
 });
 
-test('a player who gives it away, or lets it burn out, is told so', () => {
+test('a player who gives it away, or lets it burn out, is shown that', () => {
   const { toasts, hears, frame } = playing();
   hears.ember(ME, 5000, 'Me');
   frame();
@@ -203,7 +203,7 @@ test('names are listed as in a sentence', () => {
     ['', 'Ada', 'Ada and Bob', 'Ada, Bob and Cid']);
 });
 
-test('the book tells of a landmark that was lit, and by how many hands', () => {
+test('the book shows a landmark that was lit, and by how many hands', () => {
   const say = (n) => NOTE.say(['hand', 1, 'Ben', n, 0, 0], /** @type {any} */ (landmarks))[0];
   assert.deepEqual([1, 2, 3, 4].map(say), ['You', 'You and Ben', 'You, Ben and another', 'You, Ben and 2 others']
     .map((hands) => `${hands} brought the ember to Gull Light.`));

@@ -60,7 +60,7 @@ test('what is no longer held is forgotten', () => {
   assert.deepEqual(grown.changes.slice(before), [{ x: 13, y: 1 }], 'it is painted anew when one comes back');
 });
 
-test('after a resync only what is told again is left', () => {
+test('after a resync only what is sent again is left', () => {
   const { grown, looks, take } = grownBy(cells(0, 0, WORN, 5, 0, 2), cells(0, 0, PLANTS, 6, 0, 1));
   take([P.RESYNC]);
   assert.deepEqual([looks.worn(1, 1), looks.plant(2, 1), grown.changes.length], [0, 0, 4]);
@@ -82,7 +82,7 @@ test('a plant stands where it was planted, and nothing else does', () => {
   assert.equal(standingOn(window, x, y, place), NUMBERS.hedge);
 });
 
-test('how many gems are left to plant is told once that is known, and once a new one has come', () => {
+test('how many gems are left to plant is shown once that is known, and once a new one has come', () => {
   const answers = {}, shown = [], left = [], on = { message: (name, call) => { answers[name] = call; }, begun() {} };
   const events = new Events();
   new Planting(null, { on }, { showGems: (gems) => left.push(gems) }, { spark() {} }, events);

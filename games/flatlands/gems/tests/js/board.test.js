@@ -3,6 +3,6 @@ import { test } from 'node:test';
 
 import { countOf } from '../../page/board.js';
 
-test('the counter tells how many gems are left to plant, once that is known', () => {
+test('the counter shows how many gems are left to plant, once that is known', () => {
   assert.deepEqual([countOf(3, 2), countOf(3, null)], ['3 · 2 to plant', '3']);
 });

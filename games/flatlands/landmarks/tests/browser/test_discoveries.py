@@ -8,7 +8,7 @@ from games.flatlands.tests.servers import inside
 from tests.browser.pages import wait_for
 
 
-def test_a_finder_of_a_landmark_is_told_its_number_once_and_later_only_the_name(play):
+def test_a_finder_of_a_landmark_is_shown_its_number_once_and_later_only_the_name(play):
     # In this world an oak stands beside the square in which newcomers begin.
     by_the_oak = ("--seed", "16", "--spread", "1", "--spread-ring", "70")
     with inside(*by_the_oak, "--store", "memory://") as server:

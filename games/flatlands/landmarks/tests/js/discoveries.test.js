@@ -6,7 +6,7 @@ import { storageOf } from '../../../../../tests/js/storage.js';
 
 const OAK = { x: 500, y: -170, name: 'Kettle Oak' }, KNOLL = { x: 900, y: 10, name: 'Long Knoll' };
 
-/** A player's discoveries, what was told it, and what the server was sent. */
+/** A player's discoveries, the toasts that it was shown, and what the server was sent. */
 function discoveries(lasts = true) {
   const toasts = [], sent = [];
   globalThis.localStorage = storageOf();
@@ -58,7 +58,7 @@ test('the server is asked once about a landmark that the browser knows, and its 
   assert.equal(toasts.at(-1), 'You are the second to find Kettle Oak. Landmarks found: 1.');
 });
 
-test('the book tells of a landmark that was found, and of how many had found it before', () => {
+test('the book shows a landmark that was found, and of how many had found it before', () => {
   const known = /** @type {any} */ ({ of: (i, j) => (i === 3 && j === -2 ? { x: 500, y: -170, name: 'Kettle Oak' } : null) });
   const say = (n, i, j) => NOTE.say(['landmark', 1, '', n, i, j], known);
   const [text, place] = say(1, 3, -2);

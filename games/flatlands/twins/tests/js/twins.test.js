@@ -53,7 +53,7 @@ test('the page says what is missing, and nothing once it is there', () => {
   assert.match(say(3000, [OWN, 8, 5], [ADA, 12, 5]), /as soon as the server reaches its store/);
   state.twins.alone = true;
   assert.match(say(3100, [OWN, 8, 5], [ADA, 12, 5]), /You are on both stones/);
-  // Whoever was told so and goes away, and waits again, is told anew.
+  // Whoever was shown that and goes away, and waits again, is shown anew.
   say(3200, [OWN, 20, 5]);
   state.twins.take([OWN, 'Me', 10, 5, false], 3250);
   assert.match(say(3300, [OWN, 8, 5]), /a second person/);

@@ -28,6 +28,7 @@ def test_the_page_draws_and_plays_without_all_parts(without, play):
         go(ada, 6.5, 9.5)
         wait_for(ada, PAINTED)
         use_tool(ada, "Help")
+        ada.get_by_role("dialog").get_by_text("More", exact=True).click()
         ada.get_by_text("The world is divided into squares").wait_for()
         ada.keyboard.press("Escape")
         ada.keyboard.press("Enter")

@@ -32,16 +32,17 @@ export class Help {
     this.touches = [list('coarse'), list('coarse')];
     /** @type {Ordered<string>} What is said below. */
     this.texts = new Ordered();
-    if (document.querySelector('meta[name=forgets][content=restart]') !== null) this.texts.add(90, FORGETS);
     this.texts.add(100, 'The world is divided into squares, and each square is a channel. You receive '
       + 'only the squares around your screen, so the world can be endless.');
     this.lines = element('div', {});
     this.more = /** @type {HTMLDetailsElement} */ (element('details', {}, element('summary', {}, 'More'),
       this.keys[1], this.touches[1], this.lines));
+    const forgets = document.querySelector('meta[name=forgets][content=restart]') !== null;
+    const warning = forgets ? [element('p', {}, FORGETS)] : [];
     const end = element('form', { class: 'end', method: 'dialog' }, element('div', { class: 'row-of-buttons' },
       element('button', { type: 'submit', class: 'play' }, 'Back to the world')));
     this.root = element('dialog', { class: 'help panel', 'aria-label': 'Help' },
-      element('h2', {}, 'How to play'), this.keys[0], this.touches[0], this.more, end);
+      element('h2', {}, 'How to play'), this.keys[0], this.touches[0], ...warning, this.more, end);
   }
 
   /** Fill in what a player can do, and what is to be known: all but the first lines are folded. */

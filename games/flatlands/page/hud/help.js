@@ -40,7 +40,7 @@ export class Help {
     const forgets = document.querySelector('meta[name=forgets][content=restart]') !== null;
     const warning = forgets ? [element('p', {}, FORGETS)] : [];
     const end = element('form', { class: 'end', method: 'dialog' }, element('div', { class: 'row-of-buttons' },
-      element('button', { type: 'submit', class: 'play' }, 'Back to the world')));
+      element('button', { type: 'submit', class: 'play', autofocus: true }, 'Back to the world')));
     this.root = element('dialog', { class: 'help panel', 'aria-label': 'Help' },
       element('h2', {}, 'How to play'), this.keys[0], this.touches[0], ...warning, this.more, end);
   }

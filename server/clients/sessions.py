@@ -91,19 +91,19 @@ class Sessions:
 
         limited.close = evict
 
-        def closing(code: int, _reason: str) -> None:
+        def ending(code: int, _reason: str) -> None:
             session.on_closing(code)
             self._log_end(session, code)
 
-        def closing_reason(code: int, reason: str) -> None:
+        def ended(code: int, reason: str) -> None:
             self.forget(session)
             # A client may send any code, and not every code gets a counter.
             known = code if code in protocol.CLOSE_CODES else "other"
             self._node.stats[f"closed_{known}"] += 1
-            closing(code, reason)
+            ending(code, reason)
 
-        connection.on_closing = closing
-        connection.on_close = closing_reason
+        connection.on_closing = ending
+        connection.on_close = ended
         return session
 
     def forget(self, session: Session) -> None:

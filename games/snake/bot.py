@@ -30,7 +30,7 @@ def way(bot: Playing) -> tuple[int, int] | None:
 def turn(bot: Playing) -> None:
     """Begin again after a fall, or go the best way."""
     if bot.me is not None and bot.me.values["fallen"]:
-        bot.do("again")
+        bot.do("restart")
         bot.notes["gone"] = None
     elif (wanted := way(bot)) not in (None, bot.notes.get("gone")):
         bot.walk(*wanted)

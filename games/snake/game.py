@@ -73,14 +73,17 @@ class Game(Engine[Snake]):
 
     def on_touch(self, me: Snake, food: Thing) -> None:
         """Let a snake eat."""
-        again = food.again(self.somewhere(food.cell), after=REGROW_SECONDS)
-        then = [again] if isinstance(food, Food) else []
-        if not me.fallen and me.take(food, then=then, scores=[("eaten", 1)]):
+        if me.fallen:
+            return
+        then = []
+        if isinstance(food, Food):
+            then = [food.again(self.somewhere(food.cell), after=REGROW_SECONDS)]
+        if me.take(food, then=then, scores=[("eaten", 1)]):
             me.eaten = min(me.eaten + 1, BITES_MOST)
             me.pace(1 + PACE_PER_BITE * me.eaten)
 
     @action(rate=1, burst=2)
-    def again(self, me: Snake) -> None:
+    def restart(self, me: Snake) -> None:
         """Let a fallen snake leave behind what it has eaten, and begin again elsewhere."""
         if me.fallen:
             x, y = me.tile

@@ -13,9 +13,9 @@ const ways = new Map();                   // id of a player -> its last places, 
 const part = (selector) => document.querySelector(selector);
 const line = part('#line'), button = part('#again');
 const colourOf = (id) => id % COLOURS + 1;
-const again = () => { if (game.me?.values.fallen) game.do.again(); };
+const restart = () => { if (game.me?.values.fallen) game.do.restart(); };
 
-const game = join({ canvas: part('canvas'), turns: true, keys: { Space: again, Enter: again } });
+const game = join({ canvas: part('canvas'), turns: true, keys: { Space: restart, Enter: restart } });
 
 game.on.line((text) => {
   line.textContent = text === HINT ? 'Turn with the arrow keys, or touch where to go.' : text;
@@ -38,7 +38,7 @@ setInterval(() => {
   for (const id of ways.keys()) if (game.player(id) === null) ways.delete(id);
 }, BOARD_EVERY);
 game.on.frame(() => { button.hidden = !game.me?.values.fallen; });
-button.addEventListener('click', again);
+button.addEventListener('click', restart);
 
 game.draw.ground((ctx, x, y) => {
   ctx.fillStyle = (x + y) % 2 === 0 ? '#1a1f24' : '#1d2329';

@@ -67,12 +67,12 @@ def test_a_snake_that_runs_into_another_one_falls_apart_into_food():
     # The model has events of a game's first kind among its emotes.
     assert b.model.emotes == a.model.emotes == [("1", colour)]
     assert a.model.players[a.id].values == [0, False]
-    b.send(35, "again", [])
+    b.send(35, "restart", [])
     harness.run(1000)
     assert b.model.players[b.id].values == [0, False] and b.at() != (middle, 43 * UNIT + middle)
     crumbs = [thing for things in a.model.things.values() for thing in things if thing[0] == CRUMB]
     assert len(crumbs) == 3
-    b.send(35, "again", [])
+    b.send(35, "restart", [])
     harness.run(1000)
     assert b.model.players[b.id].values == [0, False], "it has not fallen again"
 

@@ -11,6 +11,8 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
+import gevent
+
 from flatlands.server.clients.tokens import Claim, Tokens
 from flatlands.server.game.me import Guest
 from flatlands.server.messages.protocol import FULL, Refused
@@ -33,6 +35,9 @@ WALKED_UNITS = 12 * SPEED
 
 #: The most clients that the game is asked about at once.
 ASKED_AT_ONCE: Final = 1000
+
+#: Seconds within which the game must say whether a client may play.
+ANSWER_WITHIN_S = 20.0
 
 #: An asynchronous question: a function that takes a callback, and calls it with the answer.
 Question: TypeAlias = Callable[[Callable[[Any], None]], object]
@@ -294,7 +299,9 @@ class Admission:
         def ask(go_on: Callable[[None], None]) -> None:
             self._hooks_running += 1
             try:
-                play.ask(guest, hello.ticket)
+                # It is raised in the hook, which then has failed.
+                with gevent.Timeout(ANSWER_WITHIN_S):
+                    play.ask(guest, hello.ticket)
             finally:
                 self._hooks_running -= 1
             self._node.loop.guarded(go_on, None)

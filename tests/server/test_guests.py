@@ -250,6 +250,28 @@ def test_a_game_is_asked_about_a_limited_number_of_guests_at_once(club, monkeypa
     assert all(one.model.welcome for one in some[:2])
 
 
+def test_a_game_that_never_answers_keeps_nobody_else_out(monkeypatch):
+    monkeypatch.setattr(admission, "ASKED_AT_ONCE", 1)
+    monkeypatch.setattr(admission, "ANSWER_WITHIN_S", 0.05)
+    waits = [1000]
+    harness = Harness(
+        play=type("Slow", (Engine,), {"on_hello": lambda *_: gevent.sleep(sum(waits))})
+    )
+    harness.hosts[0].spawn = gevent.spawn
+    first = harness.client().hello("Ada")
+    gevent.sleep(0)
+    assert harness.client().hello("Ben").model.errors == ["full"]
+    gevent.sleep(0.2)
+    harness.settle()
+    assert first.model.errors == ["failed"] and first.connection.closed[0] == protocol.FULL
+    assert harness.node.stats["hooks_failed"] == 1
+    waits.clear()
+    later = harness.client().hello("Ben")
+    gevent.sleep(0.1)
+    harness.settle()
+    assert later.model.welcome
+
+
 def test_a_player_that_is_passed_to_another_worker_is_asked_once():
     Club.asked.clear()
     machine = Machine(nodes=2, play=Club)

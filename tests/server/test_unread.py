@@ -47,9 +47,19 @@ def stuff(kind, output):
     os.set_blocking(output.fileno(), True)
 
 
-def read(reader, told=b""):
-    """Return what comes next after `told`, or nothing at the end."""
-    assert select.select([reader], [], [], PATIENCE)[0], f"nothing came after {told!r}"
+def read(reader, told=b"", server=None):
+    """Return what comes next after `told`, or nothing at the end.
+
+    If nothing comes from a `server`, the failure says where it is.
+    """
+    if not select.select([reader], [], [], PATIENCE)[0]:
+        where = b""
+        if server is not None:
+            # faulthandler dumps its stack as it aborts.
+            server.process.send_signal(signal.SIGABRT)
+            server.process.wait(PATIENCE)
+            where = os.read(reader.fileno(), 1 << 16)
+        pytest.fail(f"nothing came after {told!r}: {where.decode()}")
     return reader.read(1 << 16)
 
 
@@ -271,14 +281,15 @@ def test_a_hang_is_named_with_its_line_wherever_the_output_goes(kind, hangs, tmp
     (tmp_path / "dumps.py").write_text(DUMPS.format(hangs=hangs))
     told = b""
     with two_ends(kind) as (reader, output):
-        server = Unread(output, "--game", str(tmp_path / "dumps.py"))
+        server = Unread(output, "--game", str(tmp_path / "dumps.py"), PYTHONFAULTHANDLER="1")
         try:
             # So the end of the server is an end of its output.
             output.close()
             while b'dumps.py", line 12 in hang' not in told:
-                came = read(reader, told)
+                came = read(reader, told, server)
                 assert came, f"the server has ended: {told!r}"
                 told += came
         finally:
-            os.killpg(server.process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(server.process.pid, signal.SIGKILL)
             server.process.wait()

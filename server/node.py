@@ -19,12 +19,12 @@ from flatlands.server.atlas.views import Views
 from flatlands.server.cluster.router import Router
 from flatlands.server.cluster.split_brain import SplitBrainDetector
 from flatlands.server.game.cell_layer import CellLayer
+from flatlands.server.game.delivery import Delivery
 from flatlands.server.game.game import Game, kept_as
-from flatlands.server.game.me import packed
 from flatlands.server.game.play import Make, Play
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import DEFAULT_WORLD, Bus, Channels
-from flatlands.server.messages.peer_protocol import Broadcast, Malformed, Watch
+from flatlands.server.messages.peer_protocol import Malformed, Watch
 from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.movement import Movement
@@ -115,6 +115,7 @@ class Node:
         self.names = NameSearch(bus, grid, self.residents, peers, self.moderation)
 
         # What is played, and the things that it has in squares.
+        self.delivery = Delivery(bus, self.residents)
         self.play = Play(self, game)
         self.game = played = self.play.game
         name, ground_id = kept_as(type(played)), self.channels.ground_id
@@ -147,6 +148,7 @@ class Node:
         peers.set_listeners(gone=self.replicas.drop, link_changed=self._send_link)
         self.residents.set_left_listener(self.play.left)
         self.moderation.set_silenced_listener(self.play.silenced)
+        self.delivery.set_news_listener(self.play.news)
 
         #: Message between nodes -> the method that gets it.
         self._handlers: dict[type[object], Callable[[Any], None]] = {
@@ -159,7 +161,11 @@ class Node:
             peer_protocol.Where: self.invitations.asked,
             peer_protocol.Here: self.invitations.found,
             peer_protocol.Watch: self._watch,
-            peer_protocol.Broadcast: self._received_broadcast,
+            peer_protocol.Broadcast: self.delivery.received_broadcast,
+            peer_protocol.News: self.delivery.received_news,
+            peer_protocol.SendToOwner: self.delivery.received_for_owner,
+            peer_protocol.Send: self.delivery.received,
+            peer_protocol.Delivered: self.delivery.received_answer,
             peer_protocol.Plan: self.router.received_plan,
             peer_protocol.Seek: self.names.asked,
             peer_protocol.Sought: self.names.sought,
@@ -208,20 +214,6 @@ class Node:
         known = message.node not in self.peers.incompatible
         if known or isinstance(message, peer_protocol.Heartbeat):
             handler(message)
-
-    def broadcast(self, name: str, fields: list[object], around: list[int]) -> None:
-        """Send a message of a game to the pages of all players in the world, or of those within
-        `around`: column, row, tiles along either axis. Raises ValueError."""
-        broadcast = Broadcast(self.id, name, fields, around)
-        if not self.bus.to_all(peer_protocol.pack(broadcast)):
-            self._received_broadcast(broadcast)
-
-    def _received_broadcast(self, broadcast: Broadcast) -> None:
-        try:
-            message = packed(broadcast.name, broadcast.fields)
-        except ValueError as error:
-            raise Malformed(str(error)) from None
-        self.residents.each_screen(lambda screen: screen.answer(message), broadcast.around)
 
     def _watch(self, watch: Watch) -> None:
         self.census.asked(watch.new, watch.parts)

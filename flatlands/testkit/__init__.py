@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from greenlet import getcurrent
+
 from flatlands import wire
 from flatlands.bot import Player as Seen
 from flatlands.bot import Playing, Thing
@@ -20,7 +22,7 @@ from flatlands.server.game.game import AnyGame
 from flatlands.server.storage.things import middle_of
 from flatlands.stores.base import Store
 from flatlands.testkit.client import Client
-from flatlands.testkit.clock import Clock
+from flatlands.testkit.clock import Clock, HookGreenlet
 from flatlands.testkit.harness import Harness
 from flatlands.testkit.host import Host
 from flatlands.testkit.invariants import Taken, check_counts, wrong_screens
@@ -227,8 +229,8 @@ class World:
         )
         #: Whether the store answers nobody.
         self._away = False
-        #: Whether something is happening now, and how many hooks that may wait are running.
-        self._moves, self._waiting = False, 0
+        #: Whether something is happening now.
+        self._moves = False
         self._taken = Taken()
         self._hosts = list(self._harness.hosts)
         for host in self._hosts:
@@ -246,10 +248,14 @@ class World:
         at: Tile | None = None,
         size: tuple[int, int] = (40, 25),
         ticket: str = "",
+        person: Player | None = None,
     ) -> Player:
         """Let somebody play at a node, from the tile `at` or from where the game lets newcomers
-        begin, with a screen of `size` tiles. Raises ValueError if nobody can stand there."""
+        begin, with a screen of `size` tiles; `person` is another player of the same person, as in
+        another window of one browser. Raises ValueError if nobody can stand there."""
         player, here = Player(self, name, ticket), self._alive(node).node
+        if person is not None:
+            player._key = person._key
         begin = here.play.begin
         if at is not None and here.terrain.blocked(*at):
             raise ValueError(f"nobody can stand on {at!r}")
@@ -383,24 +389,16 @@ class World:
 
     def _guard(self, host: Host) -> None:
         """Make waiting at a node fail wherever a server forbids it."""
-        spawn, wait = host.spawn, host.node.store_client.wait
-
-        def spawned(call: Callable[..., object], *arguments: object) -> None:
-            self._waiting += 1
-            try:
-                spawn(call, *arguments)
-            finally:
-                self._waiting -= 1
+        wait = host.node.store_client.wait
 
         def waits(question: Callable[[Store], object]) -> Any:
-            if self._moves and not self._waiting:
+            if self._moves and not isinstance(getcurrent(), HookGreenlet):
                 raise RuntimeError("a callback of the event loop may not wait for the store")
             return wait(question)
 
         if isinstance(store := host.node.store_client.store, SimulatedStore):
             store.on_taken = self._taken.note
             store.on_scored = self._taken.count
-        host.spawn = spawned
         host.node.store_client.wait = waits  # type: ignore[method-assign]
 
 

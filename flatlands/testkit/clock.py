@@ -6,7 +6,45 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from operator import itemgetter
 
+from greenlet import GreenletExit, getcurrent, greenlet
+
 from flatlands.server.runtime.loop import BEAT_MS, FORGIVE_FOR_MS, STALL_MS, Loop
+
+
+class HookGreenlet(greenlet):
+    """A hook of a game that may wait. Whoever begins it goes on when it ends, or waits."""
+
+
+def begin(call: Callable[..., object], *arguments: object) -> None:
+    """Call what may wait, until it ends or waits for another node."""
+    raised = HookGreenlet(call).switch(*arguments)
+    if isinstance(raised, GreenletExit):
+        raise raised
+
+
+class ManualResult:
+    """What a hook waits for: see Loop.result."""
+
+    def __init__(self) -> None:
+        self._value: list[object] = []
+        self._waits: greenlet | None = None
+
+    def get(self) -> object:
+        """Wait for the value. Raises RuntimeError where nobody may wait."""
+        if not self._value:
+            self._waits = getcurrent()
+            if not isinstance(self._waits, HookGreenlet) or self._waits.parent is None:
+                raise RuntimeError("only a hook that may wait can wait for an answer")
+            self._waits.parent.switch()
+        return self._value[0]
+
+    def set(self, value: object) -> None:
+        """Give the value to whoever waits for it."""
+        if not self._value:
+            self._value.append(value)
+            if self._waits is not None:
+                self._waits.parent = getcurrent()
+                self._waits.switch()
 
 
 class Clock:
@@ -88,6 +126,9 @@ class ManualLoop:
         self.stats["errors"] += 1
         if not self.forgiving:
             raise
+
+    def result(self) -> ManualResult:
+        return ManualResult()
 
     def timer(self, callback: Callable[[], None]) -> "ManualTimer":
         self._made += 1

@@ -13,7 +13,7 @@ from flatlands.server.node import Node
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.squares.peers import NodeLoad
 from flatlands.stores.base import Store
-from flatlands.testkit.clock import Clock, ManualLoop
+from flatlands.testkit.clock import Clock, ManualLoop, begin
 from flatlands.testkit.connection import FakeConnection
 from flatlands.testkit.network import FakeLink, Network
 from flatlands.world.grid import Grid
@@ -41,7 +41,7 @@ class Host:
         self.loop = ManualLoop(clock, skew)
         self.broker = FakeLink(network)
         #: It calls at once, so that answers of the store come in the time that the test moves.
-        self.spawn: Callable[..., object] = lambda call, *arguments: call(*arguments)
+        self.spawn: Callable[..., object] = begin
         self.node = Node(
             grid=Grid(side),
             terrain=terrain,

@@ -9,15 +9,17 @@ import inspect
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from flatlands.server.game.actions import Action
 from flatlands.server.game.actions import declared as declared_action
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.chunks import Chunks
+from flatlands.server.game.delivery import packed
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.game_store import GameStore
-from flatlands.server.game.me import Guest, Me, packed
+from flatlands.server.game.me import Me
+from flatlands.server.game.part_hooks import _M, PartHooks, Seen
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.storage.boards import BoardEntry
 from flatlands.server.storage.records import Records
@@ -28,31 +30,10 @@ from flatlands.world.plain import Plain
 from flatlands.world.terrain import CELL, Terrain
 from flatlands.world.track import UNIT, Heading, Intent, Tile
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    _M = TypeVar("_M", bound=Me, default=Me)
-else:
-    from typing import TypeVar
-
-    _M = TypeVar("_M", bound=Me)
-
 _F = TypeVar("_F", bound=Callable[..., None])
 
 #: How many tiles `somewhere` tries to find one that a player can stand on.
 SOMEWHERE_TRIES = 16
-
-
-class Seen(NamedTuple):
-    """A player as a node sees it: its id, name and tile, the values of its fields, such as
-    `values.colour`, and its exact place, (x, y) in tiles from the origin."""
-
-    id: int
-    name: str
-    tile: Tile
-    values: SimpleNamespace
-    place: tuple[float, float]
-
 
 #: The largest distance that a game may give for `meets`.
 MEETS_MOST_TILES = 6
@@ -104,12 +85,18 @@ def methods(kind: type[object]) -> list[tuple[str, Any]]:
     return sorted(found.items())
 
 
+def _check_name(name: str) -> None:
+    """Raise ValueError if a message between nodes cannot have this name."""
+    if type(name) is not str or not 0 < len(name) <= NAME_CHARS_MOST:
+        raise ValueError(f"the name of a message must have 1 to {NAME_CHARS_MOST} characters")
+
+
 def _check(name: str, value: Any) -> None:
     """Raise ValueError, with a sentence for its author, if a part cannot have this attribute."""
     if name.startswith("on_") or name == "plant":
-        hook = getattr(Part, name, None)
+        hook = getattr(PartHooks, name, None)
         if hook is None:
-            known = ", ".join(hook for hook in dir(Part) if hook.startswith("on_"))
+            known = ", ".join(hook for hook in dir(PartHooks) if hook.startswith("on_"))
             raise ValueError(f"no hook is called {name}: there are {known}")
         wanted = list(inspect.signature(hook).parameters)
         _check_takes(name, value, wanted)
@@ -139,7 +126,7 @@ def _check_takes(name: str, method: Any, wanted: list[str]) -> None:
         raise ValueError(f"{name} must be a plain function, not async")
 
 
-class Part(Generic[_M]):
+class Part(PartHooks[_M]):
     """A part of a game, which any game may have. `game` is the game that has it.
 
     Its hooks are called in addition to those of the game itself, in the order of the parts. For
@@ -188,79 +175,6 @@ class Part(Generic[_M]):
                 )
         cls._declared_actions = {name: declared_action(name, method) for name, method in marked}
 
-    # What the engine calls. `me` is a Me, or an object of the game's own class of players.
-
-    def on_hello(self, guest: Guest, ticket: str) -> None:
-        """A client wants to play, for the first time or again; `ticket` is what its page sent
-        before its hello, or "".
-
-        The hook may raise Refused, and may set `guest.name` and `guest.owner`. It is called at the
-        node to which the client came, and may wait. In a game that has this hook, players cannot
-        change their names; nor their owners, if the hook has set them.
-        """
-
-    def on_join(self, me: _M, back: bool) -> None:
-        """A player has begun to play; `back`: it was here before, and now has a new connection.
-
-        It is called once in the world, at the player's node, and may wait. It is not called when a
-        worker passes the player to another one.
-        """
-
-    def on_leave(self, me: _M) -> None:
-        """A player has left the game: it has closed its page, or has been away for ten seconds.
-
-        It is called at the player's node, and may wait. It is not called if that node dies.
-        `me.leave` can put down what the player carried; anything else it would do raises
-        PlayerGone.
-        """
-
-    def on_enter(self, me: _M, square: Square, before: Square) -> None:
-        """A player has come from one square into another. It is called once in the world, at the
-        player's node, and may wait."""
-
-    def on_step(self, me: _M, tiles: list[Tile]) -> None:
-        """A player has come to these tiles, one after the other, since the last call.
-
-        It is called once in the world, at the player's node, some five times a second while the
-        player walks, and ten times at most. Without this hook no steps are looked for. The tile on
-        which a player begins is no step. As an intent may come 200 ms late, the hook may have been
-        told of a tile that the player turned away from before it got there.
-        """
-
-    def on_touch(self, me: _M, thing: Any) -> None:
-        """A player has come near a thing of one of the kinds in `things`.
-
-        It is called once in the world for each touch, at the player's node, and may wait: somebody
-        else may have taken the thing by then. The same thing can be touched again once the player
-        has been a tile and a quarter beyond its reach, if it is put there again, and if a worker
-        passes the player to another one. What the player itself changes (`me.change`, or `me.take`
-        with `then`) it does not touch by that: it must come again. If that lies out of its reach,
-        it touches it as soon as it comes within reach. While 16 calls about the player are waiting,
-        it is tried again every second. Computer players, and players whose connection is lost,
-        touch nothing.
-        """
-
-    def on_meet(self, me: _M, other: Seen) -> None:
-        """A player has come near another one: within the `meets` tiles of the game.
-
-        It is called once for each of the two, at its own node, and may wait. The two can meet again
-        once they have been a tile and a quarter farther apart, or one was passed to another worker.
-        `other` is as this node knew it when they met. The node looks for meetings ten times a
-        second, or less often where hundreds stand together. Computer players, and players whose
-        connection is lost, meet nobody; bots do.
-        """
-
-    def plant(self, cell: Tile) -> Iterable[Thing]:
-        """Return the things that are to lie in a cell of the ground, of 64 x 64 tiles. It is called
-        when somebody comes near the cell for the first time, or for the first time after a day.
-
-        Cell (column, row) begins with the tile column 64 * column - 32, and rows likewise. What
-        this returns is put there once, even if it is called more than once: a thing that still lies
-        there, known by its kind and its number among those of its kind in the list, is left alone.
-        It must not wait. If it fails, it is called again after a minute.
-        """
-        return ()
-
     # What Flatlands itself overrides besides. It changes with the server.
 
     def _on_start(self) -> None:
@@ -298,9 +212,7 @@ class Part(Generic[_M]):
         those of this node. With `near`, a tile and a number of tiles, only players at most that far
         away along either axis get it. A page that cannot be reached now never gets it. Raises
         ValueError."""
-        packed(name, fields)
-        if not 0 < len(name) <= NAME_CHARS_MOST:
-            raise ValueError(f"the name of a message must have 1 to {NAME_CHARS_MOST} characters")
+        _check_name(name)
         around: list[int] = []
         if near is not None:
             tile, reach = near
@@ -309,7 +221,37 @@ class Part(Generic[_M]):
                     f"near must be within 0 to {BROADCAST_MOST_TILES} tiles, not {reach!r}"
                 )
             around = [*check_tile(tile), reach]
-        self.node.broadcast(name, list(fields), around)
+        self.node.delivery.broadcast(name, list(fields), around)
+
+    def send(self, player: int, name: str, *fields: object) -> None:
+        """Send a message to the page of one player, by its id, at whichever node it is, as
+        `broadcast_local` does to all of this node. It does not wait. A page that cannot be reached
+        now never gets it. Raises ValueError."""
+        _check_name(name)
+        self.node.delivery.send(player, name, list(fields))
+
+    def deliver(self, player: int, name: str, *fields: object) -> bool:
+        """Send a message to the page of one player, as `send` does, and return whether a node has
+        written it to an open connection of that player. It waits until the player's node answers,
+        and asks again if that takes long; after a second nobody has. If the player changes its node
+        meanwhile, its page may get the message twice. Raises ValueError."""
+        _check_name(name)
+        return self.node.delivery.deliver(player, name, list(fields))
+
+    def send_to_owner(self, owner: str, name: str, *fields: object) -> None:
+        """Send a message to all pages on which a person plays, by its `owner`, at whichever nodes,
+        as `broadcast_local` does to all of this node. It does not wait. A page that cannot be
+        reached now never gets it. Nobody gets what is sent to the owner "". Raises ValueError."""
+        _check_name(name)
+        if owner:
+            self.node.delivery.send_to_owner(owner, name, list(fields))
+
+    def publish(self, name: str, *fields: object) -> None:
+        """Send news to all nodes of the world, this one included: each calls `on_news`. A node that
+        does not hear this one now never gets them. Fields are as for messages to pages. Raises
+        ValueError."""
+        _check_name(name)
+        self.node.delivery.publish(name, list(fields))
 
     def things_in(self, square: Square) -> list[Thing]:
         """Return the things in a square, as far as this node knows: none where none of its players

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from flatlands.server.game.delivery import Delivery
 from flatlands.server.messages.channels import Channels
 from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.movement import Movement
@@ -50,6 +51,7 @@ class GameNode(Protocol):
     spawn: Callable[..., object]
     channels: Channels
     store_client: StoreClient
+    delivery: Delivery
 
     # Squares and other nodes.
     outbox: Outbox
@@ -70,6 +72,3 @@ class GameNode(Protocol):
 
     def set_terrain(self, terrain: Land) -> None:
         """Use another ground, such as one with walls on it, for all walks from now on."""
-
-    def broadcast(self, name: str, fields: list[object], around: list[int]) -> None:
-        """Send a message to the pages of all players in the world: see Part.broadcast."""

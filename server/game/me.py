@@ -3,16 +3,17 @@
 A game may declare fields of its players, which everybody sees.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import ClassVar, TypeVar
 
 from flatlands.server.game.cells import Cells, writer_of
+from flatlands.server.game.delivery import packed
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.hooks import PlayerGone
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import VALUES_MOST
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.messages.table import NUMBER, Field
+from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import BAD_NAME, PLAYER_NAME_LIMIT, clean
 from flatlands.server.players.recording import until
 from flatlands.server.players.resident import Resident
@@ -387,20 +388,3 @@ def _value(at: int, field: Field) -> property:
         me._node.residents.have(me._resident, values)
 
     return property(lambda me: me._resident.values[at], take, doc=str(field))
-
-
-def packed(name: str, fields: Sequence[object]) -> bytes:
-    """Return a message to a page, packed. Raises ValueError if a page cannot read it."""
-    _check_message(name, [name, *fields])
-    return protocol.message(name, fields)
-
-
-def _check_message(name: object, value: object) -> None:
-    if isinstance(value, list | tuple):
-        for one in value:
-            _check_message(name, one)
-    elif not (value is None or isinstance(value, bool | str)) and not (
-        isinstance(value, int) and -NUMBER <= value <= NUMBER
-    ):
-        kinds = "None, booleans, whole numbers, texts, and lists of these"
-        raise ValueError(f"{name} has {value!r}: pages can be sent only {kinds}")

@@ -95,6 +95,7 @@ class Play:
             self._add_hooks(part)
         self._waiting = {name: self._hooks(name, waits=True) for name in _WAITING}
         self._steps = self._hooks("on_step", waits=False)
+        self._news = self._hooks("on_news", waits=False)
         #: Says whether an intent is forbidden; None if all are allowed.
         self.forbids_intent = WALKING[self.game.walking]
         #: Returns the place where a newcomer begins, or None. Most games do not say.
@@ -265,6 +266,11 @@ class Play:
             raise Refused("crowded", "wait a moment: your last action is still being done", None)
         me = self._me(self._node, resident, refund)
         self.hook_queues.put(resident.id, self._action_hooks[action], me, *fields)
+
+    def news(self, name: str, fields: list[object]) -> None:
+        """Give the game what a node has published."""
+        for hook in self._news:
+            hook(name, list(fields))
 
     # What the server does.
 

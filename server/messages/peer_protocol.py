@@ -33,16 +33,20 @@ WATCH = 50
 BROADCAST = 52
 SEEK = 55
 PLAN = 56
+NEWS = 57
+SEND_TO_OWNER = 58
 # On a player's channel.
 TAKEOVER = 35
 HOSTED = 38
 WHERE = 39
 LEFT = 41
+SEND = 59
 # On a node's channel.
 HANDOVER = 36
 HERE = 40
 ECHO = 47
 SOUGHT = 54
+DELIVERED = 60
 # On the channel of a part of the world.
 COUNTS = 51
 
@@ -69,6 +73,9 @@ PATCH_DOTS_MOST = 2500
 #: The most values that a game has of a player, and the most entries in a page if it has any.
 VALUES_MOST = 8
 ENTRIES_WITH_VALUES = ENTRIES // 3
+
+#: The most characters of an owner, which is a hash (storage/boards.py).
+OWNER_CHARS_MOST = 64
 
 #: The most points of a recorded way: a few more than are recorded, for where it ends.
 RECORDED_POINTS_MOST = 260
@@ -121,6 +128,7 @@ FIELDS = {
         Field("name", str, 1, PLAYER_NAME_LIMIT),
         Field("known_as", str, 0, PLAYER_NAME_LIMIT),
         Field("text", str, 1, TEXT_LIMIT),
+        Field("owner", str, 1, OWNER_CHARS_MOST),
         *[Field(name, str) for name in ("ring", "rules", "store")],
         *[Field(name, bool) for name in ("dimmed", "inhabited", "new")],
         *[Field(name, bytes) for name in ("tracks", "wide")],
@@ -233,6 +241,42 @@ class Broadcast(NamedTuple):
     name: str
     fields: list[Any]
     around: list[int]
+
+
+class News(NamedTuple):
+    """A message of a game to all nodes of the world: its name and its fields."""
+
+    node: int
+    name: str
+    fields: list[Any]
+
+
+class SendToOwner(NamedTuple):
+    """A message of a game to all pages on which the person `owner` plays."""
+
+    node: int
+    owner: str
+    name: str
+    fields: list[Any]
+
+
+class Send(NamedTuple):
+    """A message of a game to the page of a player. With a `nonce` above 0 the node that writes it
+    to the player's connection answers."""
+
+    node: int
+    player: int
+    nonce: int
+    name: str
+    fields: list[Any]
+
+
+class Delivered(NamedTuple):
+    """The answer to the `send` with this `nonce` of node `to`."""
+
+    node: int
+    to: int
+    nonce: int
 
 
 class Plan(NamedTuple):
@@ -494,6 +538,10 @@ PeerMessage = (
     | Heartbeat
     | Watch
     | Broadcast
+    | News
+    | SendToOwner
+    | Send
+    | Delivered
     | Plan
     | Seek
     | Sought
@@ -516,6 +564,10 @@ MESSAGES: Final[dict[int, type[PeerMessage]]] = {
     HEARTBEAT: Heartbeat,
     WATCH: Watch,
     BROADCAST: Broadcast,
+    NEWS: News,
+    SEND_TO_OWNER: SendToOwner,
+    SEND: Send,
+    DELIVERED: Delivered,
     PLAN: Plan,
     SEEK: Seek,
     SOUGHT: Sought,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import gevent
+from gevent.event import AsyncResult
 
 from flatlands.brokers import guard
 from flatlands.server.runtime.histogram import histograms
@@ -124,6 +125,11 @@ class Loop:
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Call `callback` at the end of this turn of the loop."""
         self._loop.run_callback(self.guarded, callback)
+
+    def result(self) -> "AsyncResult[Any]":
+        """Return what a greenlet can wait for: its `get()` waits until `set(value)` was called, and
+        returns that value."""
+        return AsyncResult()
 
     def timer(self, callback: Callable[[], object]) -> "Timer":
         """Return a timer, not set yet, which calls `callback` when it goes off."""

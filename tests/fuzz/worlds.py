@@ -649,7 +649,9 @@ class Stranger:
     def _among_nodes(self) -> list[Any]:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
-        kind = chance.choice((34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 50, 52, 54, 55, 56))
+        kind = chance.choice(
+            (34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 50, 52, 54, 55, 56, 57, 58, 59, 60)
+        )
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             ring = self.crowd.harness.broker.identity
@@ -686,14 +688,20 @@ class Stranger:
             some = range(chance.choice((1, 2, 20)))
             parts = [(self._some(0, 32), *self._square(), self._some(1, 2**24)) for _ in some]
             return [50, node, chance.random() < 0.5, [n for part in parts for n in part]]
-        if kind == 52:
+        if kind in (52, 57, 58, 59):
             said = [
                 self._some(0, 9),
                 text(chance),
                 chance.choice((None, True, [1, ["a"]], 1.5, {})),
             ]
-            around = chance.choice(([], [*self._square(), self._some(0, 300)], [1]))
-            return [52, node, chance.choice(("storm", text(chance)[:30])), said, around]
+            told = [chance.choice(("storm", text(chance)[:30])), said]
+            if kind == 52:
+                around = chance.choice(([], [*self._square(), self._some(0, 300)], [1]))
+                return [52, node, *told, around]
+            for_whom = {57: [], 58: ["o" * chance.choice((0, 1, 32, 65))], 59: [id, self._some(0, 5)]}
+            return [kind, node, *for_whom[kind], *told]
+        if kind == 60:
+            return [60, node, to, self._some(0, 5)]
         return [35, node, id] if kind == 35 else [39, node, id, self._some(0, 9)]
 
 

@@ -16,8 +16,8 @@ from flatlands import Me, Part, PlayerGone, Record, Records, Refused, Thing, num
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.notes import MARK, Note, note
 from flatlands.games.flatlands.treasure import BOARD, beside_paths, is_planted
-from flatlands.server.game.game import Seen
 from flatlands.server.game.hooks import Hook
+from flatlands.server.game.part_hooks import Seen
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.world.terrain import GRASS, SAND

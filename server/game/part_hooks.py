@@ -1,0 +1,111 @@
+"""The hooks of games and parts: the methods that a node calls when something happens."""
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+
+from flatlands.server.game.me import Guest, Me
+from flatlands.server.storage.things import Thing
+from flatlands.world.grid import Square
+from flatlands.world.track import Tile
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    _M = TypeVar("_M", bound=Me, default=Me)
+else:
+    from typing import TypeVar
+
+    _M = TypeVar("_M", bound=Me)
+
+
+class Seen(NamedTuple):
+    """A player as a node sees it: its id, name and tile, the values of its fields, such as
+    `values.colour`, and its exact place, (x, y) in tiles from the origin."""
+
+    id: int
+    name: str
+    tile: Tile
+    values: SimpleNamespace
+    place: tuple[float, float]
+
+
+class PartHooks(Generic[_M]):
+    """The hooks that a game and its parts may have. A class has those that it overrides: the ones
+    here do nothing, and are never called. `me` is a Me, or an object of the game's own class of
+    players."""
+
+    def on_hello(self, guest: Guest, ticket: str) -> None:
+        """A client wants to play, for the first time or again; `ticket` is what its page sent
+        before its hello, or "".
+
+        The hook may raise Refused, and may set `guest.name` and `guest.owner`. It is called at the
+        node to which the client came, and may wait. In a game that has this hook, players cannot
+        change their names; nor their owners, if the hook has set them.
+        """
+
+    def on_join(self, me: _M, back: bool) -> None:
+        """A player has begun to play; `back`: it was here before, and now has a new connection.
+
+        It is called once in the world, at the player's node, and may wait. It is not called when a
+        worker passes the player to another one.
+        """
+
+    def on_leave(self, me: _M) -> None:
+        """A player has left the game: it has closed its page, or has been away for ten seconds.
+
+        It is called at the player's node, and may wait. It is not called if that node dies.
+        `me.leave` can put down what the player carried; anything else it would do raises
+        PlayerGone.
+        """
+
+    def on_enter(self, me: _M, square: Square, before: Square) -> None:
+        """A player has come from one square into another. It is called once in the world, at the
+        player's node, and may wait."""
+
+    def on_step(self, me: _M, tiles: list[Tile]) -> None:
+        """A player has come to these tiles, one after the other, since the last call.
+
+        It is called once in the world, at the player's node, some five times a second while the
+        player walks, and ten times at most. Without this hook no steps are looked for. The tile on
+        which a player begins is no step. As an intent may come 200 ms late, the hook may have been
+        told of a tile that the player turned away from before it got there.
+        """
+
+    def on_touch(self, me: _M, thing: Any) -> None:
+        """A player has come near a thing of one of the kinds in `things`.
+
+        It is called once in the world for each touch, at the player's node, and may wait: somebody
+        else may have taken the thing by then. The same thing can be touched again once the player
+        has been a tile and a quarter beyond its reach, if it is put there again, and if a worker
+        passes the player to another one. What the player itself changes (`me.change`, or `me.take`
+        with `then`) it does not touch by that: it must come again. If that lies out of its reach,
+        it touches it as soon as it comes within reach. While 16 calls about the player are waiting,
+        it is tried again every second. Computer players, and players whose connection is lost,
+        touch nothing.
+        """
+
+    def on_meet(self, me: _M, other: Seen) -> None:
+        """A player has come near another one: within the `meets` tiles of the game.
+
+        It is called once for each of the two, at its own node, and may wait. The two can meet again
+        once they have been a tile and a quarter farther apart, or one was passed to another worker.
+        `other` is as this node knew it when they met. The node looks for meetings ten times a
+        second, or less often where hundreds stand together. Computer players, and players whose
+        connection is lost, meet nobody; bots do.
+        """
+
+    def on_news(self, name: str, fields: list[Any]) -> None:
+        """A node, perhaps this one, has called `publish` with this name and these fields. It must
+        not wait."""
+
+    def plant(self, cell: Tile) -> Iterable[Thing]:
+        """Return the things that are to lie in a cell of the ground, of 64 x 64 tiles. It is called
+        when somebody comes near the cell for the first time, or for the first time after a day.
+
+        Cell (column, row) begins with the tile column 64 * column - 32, and rows likewise. What
+        this returns is put there once, even if it is called more than once: a thing that still lies
+        there, known by its kind and its number among those of its kind in the list, is left alone.
+        It must not wait. If it fails, it is called again after a minute.
+        """
+        return ()

@@ -157,7 +157,7 @@ class Server:
         """Begin to serve, and return at once. A worker lets newcomers in only after `open`."""
         loop = self.node.loop
         loop.keep_running("the broker's receiver", self.node.listen)
-        loop.keep_running("the watch", self._every_second)
+        loop.keep_running("the beat", self._every_second)
         loop.keep_running("the round", self._sessions.keep_checking)
         loop.keep_running("the reports", self.status.reports.keep_writing)
         self.node.moderation.start()

@@ -56,14 +56,14 @@ def watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: in
     views = session.node.views
     if grain is None:
         views.leave(session)
-        session.stop_watching()
+        session.stop_watching_map()
         return
     if session.owes_hello:
         if len(views) >= SPECTATORS_MOST:
             raise Refused("full", "too many clients are watching this world", protocol.FULL)
         if not session.limits.hold(SPECTATORS, session.address, SPECTATORS_EACH):
             raise Refused("full", "too many clients are watching from your address", protocol.FULL)
-        session.watches = True
+        session.watches_map = True
     views.watch(session, grain, Rect(c0, r0, c1, r1))
 
 

@@ -77,7 +77,7 @@ def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
     """Let a session play as the resident as which it was admitted, and tell its client."""
     resident, view, host = admitted.resident, request.hello.view, admitted.host
     node, grid = session.node, session.node.grid
-    session.stop_watching()
+    session.stop_watching_map()
     session.play(resident)
     log_line(
         "join",

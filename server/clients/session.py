@@ -80,7 +80,7 @@ class Session(ClientScreen):
         "intents",
         "_kinds",
         "_pending",
-        "watches",
+        "watches_map",
         "admission",
         "request",
         "_seated",
@@ -113,7 +113,7 @@ class Session(ClientScreen):
         self._known_as: int | None = None
         #: Whether it is counted as a seat of its address, and whether as a spectator, which looks
         #: at the map and does not play.
-        self._seated = self.watches = False
+        self._seated = self.watches_map = False
         #: The number of the client's last intent, 0 before the first; and the intent that is obeyed
         #: after the messages that came with it, or None.
         self.intents = 0
@@ -130,7 +130,7 @@ class Session(ClientScreen):
     @property
     def owes_hello(self) -> bool:
         """Whether it neither plays, nor is about to, nor looks at the map."""
-        return self.resident is None and self.request is None and not self.watches
+        return self.resident is None and self.request is None and not self.watches_map
 
     # What has come.
 
@@ -266,10 +266,10 @@ class Session(ClientScreen):
         movement = self.node.movement
         movement.act(self.resident, pending.number, pending.t, pending.intent, pending.replaces)
 
-    def stop_watching(self) -> None:
+    def stop_watching_map(self) -> None:
         """Note that it no longer looks at the map without playing."""
-        if self.watches:
-            self.watches = False
+        if self.watches_map:
+            self.watches_map = False
             self.limits.let_go(SPECTATORS, self.address)
             self.opened = self.node.loop.now()
 
@@ -297,7 +297,7 @@ class Session(ClientScreen):
             flush=max(self.sent, self.earlier),
             linked=self._link_sent,
             rates=list(self.rates.full_at.items()),
-            watched=self.node.takeovers.is_announced(resident.id),
+            announced=self.node.takeovers.is_announced(resident.id),
         )
 
     def release_to_worker(self) -> None:
@@ -322,7 +322,7 @@ class Session(ClientScreen):
             # It came back here while its last worker was not heard, and has left again.
             player = player._replace(seq=next_incarnation(known))
         resident = self.node.residents.take_in(player)
-        if state.watched:
+        if state.announced:
             self.node.takeovers.keep_announcing(resident.id)
         self.play(resident)
         self.node.residents.attach(resident, self, state.view, resumed=True)
@@ -337,7 +337,7 @@ class Session(ClientScreen):
     def on_closing(self, code: int) -> None:
         """End the session: its connection has ended, or begun to end, with this close code."""
         self._free_seat()
-        self.stop_watching()
+        self.stop_watching_map()
         self.node.views.leave(self)
         resident, self.resident = self.resident, None
         if resident is not None:

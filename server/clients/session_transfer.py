@@ -36,7 +36,7 @@ class SessionState(NamedTuple):
     flush: int
     linked: bool
     rates: Sequence[tuple[Hashable, float]]
-    watched: bool
+    announced: bool
 
 
 #: Class -> the names of its fields, by which it is packed. Its position is its MessagePack type.

@@ -79,7 +79,7 @@ class Hook:
             return None
         ms = (self._loop.seconds() - begun) * 1000
         # What is done while nobody plays, such as the first planting, keeps nobody waiting.
-        if ms > SLOW_MS and not self._waits and self._residents.watched:
+        if ms > SLOW_MS and not self._waits and self._residents.has_clients:
             self._loop.stats["hooks_slow"] += 1
             if self._warnings.allows(begun):
                 log.warning(

@@ -69,7 +69,7 @@ class Movement:
         self._outbox = outbox
         self._replicas = replicas
         self._changes = TimerQueue(loop, self._change_due, CHANGES_TOGETHER_MS)
-        self._signs = TimerQueue(loop, self._look_for_signs)
+        self._liveness_checks = TimerQueue(loop, self._check_liveness)
         self._paces = TimerQueue(
             loop, lambda resident, _due: self.set_pace(resident, PACE_USUAL, 0)
         )
@@ -127,13 +127,13 @@ class Movement:
         if until:
             self._leave_out(resident, max(until, t), now)
         self._plan(resident, self._catch_up(resident, now))
-        self._watch(resident, now)
+        self._start_liveness_checks(resident, now)
 
-    def _watch(self, resident: Resident, now: int) -> None:
-        """Watch the client of a resident that walks for signs of life."""
-        if resident.screen is not None and not resident.watched and resident.walks(now):
-            resident.watched = True
-            self._signs.put(resident, now + ASK_AFTER_MS)
+    def _start_liveness_checks(self, resident: Resident, now: int) -> None:
+        """Check from now on that the client of a resident that walks gives signs of life."""
+        if resident.screen is not None and not resident.liveness_checked and resident.walks(now):
+            resident.liveness_checked = True
+            self._liveness_checks.put(resident, now + ASK_AFTER_MS)
 
     def home(self, resident: Resident, number: int) -> None:
         """Obey intent `number` of a resident: put it on the plaza, or back to where it was.
@@ -165,7 +165,7 @@ class Movement:
         x, y = resident.track.at(self._loop.now())
         self.hold(resident, self._grid.held(resident.held, x, y, view))
         self._plan(resident, self._next(resident))
-        self._watch(resident, self._loop.now())
+        self._start_liveness_checks(resident, self._loop.now())
 
     def stop(self, resident: Resident) -> None:
         """End a resident's walk: it stands where it is now."""
@@ -222,7 +222,7 @@ class Movement:
     def leave(self, resident: Resident, *, handed_over: bool = False) -> None:
         """Take a resident out of its square, and publish that it is gone, unless it was handed
         over: another node has the player now."""
-        for timers in (self._changes, self._signs, self._overslept, self._paces):
+        for timers in (self._changes, self._liveness_checks, self._overslept, self._paces):
             timers.drop(resident)
         if self.steps is not None:
             self.steps.drop(resident)
@@ -282,30 +282,30 @@ class Movement:
         self._change(resident, due)
         self._plan(resident, self._next(resident))
 
-    def _look_for_signs(self, resident: Resident, _due: int) -> None:
+    def _check_liveness(self, resident: Resident, _due: int) -> None:
         """Ping the client of a resident that walks, or end the walk if the last ping had no answer.
 
         Without this, a player whose client is gone would walk on until its connection ends.
         """
         now, screen = self._loop.now(), resident.screen
         if self._waits(resident):
-            self._signs.put(resident, now + 2 * READ_WITHIN_MS)
+            self._liveness_checks.put(resident, now + 2 * READ_WITHIN_MS)
             return
-        asked, resident.asked = resident.asked, None
+        heard_at_ping, resident.heard_at_ping = resident.heard_at_ping, None
         if screen is None or not resident.walks(now):
-            resident.watched = False
-        elif screen.last_heard == asked:
-            resident.watched = False
+            resident.liveness_checked = False
+        elif screen.last_heard == heard_at_ping:
+            resident.liveness_checked = False
             self._loop.stats["walks_ended"] += 1
             self.stop(resident)
         elif now - screen.last_heard < ASK_AFTER_MS:
-            self._signs.put(resident, screen.last_heard + ASK_AFTER_MS)
+            self._liveness_checks.put(resident, screen.last_heard + ASK_AFTER_MS)
         else:
             # The walk is never ended without a ping: if this node stood still, signs of life may
             # have arrived that are still to be read.
-            resident.asked = screen.last_heard
+            resident.heard_at_ping = screen.last_heard
             screen.ping()
-            self._signs.put(resident, now + SIGN_WITHIN_MS)
+            self._liveness_checks.put(resident, now + SIGN_WITHIN_MS)
 
     def _next(self, resident: Resident) -> int | None:
         """Return the time at which a resident next crosses a border, holds other squares or needs a

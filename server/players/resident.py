@@ -66,8 +66,8 @@ class Resident(Player):
         "held",
         "due",
         "moved",
-        "watched",
-        "asked",
+        "liveness_checked",
+        "heard_at_ping",
         "acted",
         "owner",
         "left",
@@ -91,10 +91,10 @@ class Resident(Player):
         self.due: int | None = None
         #: The time up to which `square` and `held` follow its track.
         self.moved = state.moved
-        #: Whether its client is watched for signs of life, because it walks.
-        self.watched = False
+        #: Whether its client is checked for signs of life, because it walks.
+        self.liveness_checked = False
         #: The client's `last_heard` when it was pinged for a sign of life, or None.
-        self.asked: int | None = None
+        self.heard_at_ping: int | None = None
         #: Whether its client has ever let it walk or speak.
         self.acted = state.acted
         #: For whom it earns points, as in storage/boards.py; "" if its client has sent no key.

@@ -268,7 +268,7 @@ class Residents:
         self._outbox.publish_gone(resident, resident.square)
 
     @property
-    def watched(self) -> bool:
+    def has_clients(self) -> bool:
         """Whether any resident has a screen."""
         return any(resident.screen is not None for resident in self.by_id.values())
 

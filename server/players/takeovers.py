@@ -3,9 +3,9 @@
 A client that shows a player's token is that player, so the node that has the player hands it over
 to any node that asks. No player is at two nodes for long: if two nodes find that both have it, the
 one with the higher incarnation keeps it, or, if these are equal, the node with the higher id.
-Questions and answers may be lost, so each node names the players that came back to it again and
-again. All this is said on the player's own channel, and answered on that of the node that asked.
-docs/nodes.md gives the rules.
+Questions and answers may be lost, so each node announces the players that came back to it again
+and again. All this is said on the player's own channel, and answered on that of the node that
+asked. docs/nodes.md gives the rules.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -41,9 +41,9 @@ RELEASED_FOR_MS = 3000
 #: the player blinks for nobody who heard that; whoever missed it loses the player, too.
 GONE_PUBLISHED_AFTER_MS = 400
 
-#: A node names each player that came back to it once in this time, so two nodes that have the
+#: A node announces each player that came back to it once in this time, so two nodes that have the
 #: same player notice it.
-NAMED_EVERY_MS = 4000
+ANNOUNCE_EVERY_MS = 4000
 
 
 class TakenOver(NamedTuple):
@@ -181,7 +181,7 @@ class Takeovers:
         """
         if id not in self._announced:
             # Players that come at the same time are announced at different times.
-            self._announced.put(id, self._loop.now() + id % NAMED_EVERY_MS)
+            self._announced.put(id, self._loop.now() + id % ANNOUNCE_EVERY_MS)
 
     def is_announced(self, id: int) -> bool:
         """Return whether a player is announced to the other nodes again and again."""
@@ -398,7 +398,7 @@ class Takeovers:
             self._publish_left(id, resident.seq)
 
     def _announce_due(self, id: int, _due: int) -> None:
-        """Publish that a watched player is here, or has left."""
+        """Publish that a player that is announced is here, or has left."""
         resident, left = self._residents.by_id.get(id), self._residents.left.get(id)
         if resident is not None:
             self._publish_hosted(resident)
@@ -406,4 +406,4 @@ class Takeovers:
             self._publish_left(id, left[0])
         else:
             return
-        self._announced.put(id, self._loop.now() + NAMED_EVERY_MS)
+        self._announced.put(id, self._loop.now() + ANNOUNCE_EVERY_MS)

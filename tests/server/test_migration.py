@@ -12,7 +12,7 @@ from flatlands.server.cluster.districts import COLUMNS, ROWS
 from flatlands.server.players.invitations import Inviter
 from flatlands.server.players.moderation import BY_OWNER, KICK, OWNER_PREFIX_CHARS
 from flatlands.server.players.resident import Resident, State
-from flatlands.server.players.takeovers import NAMED_EVERY_MS, RELEASED_FOR_MS
+from flatlands.server.players.takeovers import ANNOUNCE_EVERY_MS, RELEASED_FOR_MS
 from flatlands.server.squares.outbox import REST_MOST
 from flatlands.server.workers.migration import (
     HEARD_WITHIN_MS,
@@ -215,8 +215,8 @@ def test_a_full_worker_refuses_handshakes_while_the_others_are_full_too(machine)
 #: do not: they belong to the connection or the worker, or prevent passing on while they are set.
 TRAVELS = {"resident", "intents", "sent", "earlier", "rates", "_link_sent"}
 STAYS = {
-    *"connection node tokens limits player ticket opened pinged error watches lags_since".split(),
-    *"_kinds admission request _arriving _known_as _seated _token_of _asked".split(),
+    *"connection node tokens limits player ticket opened pinged error watches_map".split(),
+    *"lags_since _kinds admission request _arriving _known_as _seated _token_of _asked".split(),
     *"_pending _mark _marked _marked_bytes _later_bytes".split(),
 }
 
@@ -224,7 +224,7 @@ STAYS = {
 @pytest.mark.interpreted
 def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     """Whoever adds a field must say here whether it travels."""
-    stays = {*"node dimmed slot screen view held due watched asked".split()}
+    stays = {*"node dimmed slot screen view held due liveness_checked heard_at_ping".split()}
     track, intent, way = Track(1, 2, 3, 4, 5, 6), Goal(3, 4), ((1, 2, 3),)
     state = State(
         *(7, 8, "W", track, (-1, 2), 5, 9, 77, 150, 99, ("red", 2)),
@@ -671,5 +671,5 @@ def test_a_player_that_came_back_is_named_by_the_worker_to_which_it_was_passed_o
     both = [host for host in machine.hosts if client.id in host.node.residents.by_id]
     assert both == [first, third]
     first.broker.restore(first.node)
-    machine.run(NAMED_EVERY_MS + 1000)
+    machine.run(ANNOUNCE_EVERY_MS + 1000)
     assert whose(machine, again) is third and again.connection.closed is None

@@ -179,7 +179,7 @@ def test_an_idle_server_sleeps():
         time.sleep(1)
         before, began = wake_ups(), time.monotonic()
         time.sleep(4)
-        # It wakes for the heartbeat, its echo and the watch, each once a second.
+        # It wakes for the heartbeat, its echo and the beat, each once a second.
         assert wake_ups() - before <= 10 * (time.monotonic() - began)
 
 

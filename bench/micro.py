@@ -22,7 +22,7 @@ from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.options import Options
 from flatlands.loadtest.kit import signals
 from flatlands.server.game.games import Maker
-from flatlands.server.game.play import Make
+from flatlands.server.game.play import GameFactory
 from flatlands.server.messages import protocol
 from flatlands.server.net.frames import BINARY
 from flatlands.server.node import Node
@@ -75,7 +75,7 @@ class Bench:
     """A node with a number of players, whose store is a file in a folder. It plays Flatlands,
     unless `make` makes another game for it."""
 
-    def __init__(self, players: int, folder: str, make: Make | None = None) -> None:
+    def __init__(self, players: int, folder: str, make: GameFactory | None = None) -> None:
         self.stats: Counter[str] = Counter()
         self.loop = Loop(self.stats)
         self.broker = open_broker("memory://bench")

@@ -13,7 +13,7 @@ from flatlands.server.clients.tokens import Tokens
 from flatlands.server.cluster.districts import WorkerLoad
 from flatlands.server.game import faults
 from flatlands.server.game.chunks import Chunks
-from flatlands.server.game.game import kept_as
+from flatlands.server.game.game import store_name
 from flatlands.server.game.games import Maker
 from flatlands.server.messages import protocol
 from flatlands.server.net.hosts import Hosts, is_local
@@ -70,7 +70,7 @@ class Server:
         descriptors = raise_descriptor_limit()
         self._capacity = capacity = _capacity(settings.max_players, descriptors)
         world = f"{settings.seed} {settings.world}"
-        name = kept_as(type(self.node.game))
+        name = store_name(type(self.node.game))
         tokens = Tokens(settings.secret, world, settings.secret_old, game=name)
         limits = Limits(
             self.stats,

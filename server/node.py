@@ -20,8 +20,8 @@ from flatlands.server.cluster.router import Router
 from flatlands.server.cluster.split_brain import SplitBrainDetector
 from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.game.delivery import Delivery
-from flatlands.server.game.game import Game, kept_as
-from flatlands.server.game.play import Make, Play
+from flatlands.server.game.game import Game, store_name
+from flatlands.server.game.play import GameFactory, Play
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import DEFAULT_WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import Malformed, Watch
@@ -73,7 +73,7 @@ class Node:
         ring: int = 0,
         world: str = DEFAULT_WORLD,
         store: Store | None = None,
-        game: Make = Game,
+        game: GameFactory = Game,
         game_fingerprint: str = "",
         spawn: Callable[..., object] = gevent.spawn,
         address: str = "",
@@ -118,7 +118,7 @@ class Node:
         self.delivery = Delivery(bus, self.residents)
         self.play = Play(self, game)
         self.game = played = self.play.game
-        name, ground_id = kept_as(type(played)), self.channels.ground_id
+        name, ground_id = store_name(type(played)), self.channels.ground_id
         self.split_brain = SplitBrainDetector(id, name, ground_id, self.store_client, loop, peers)
         registry = self.square_context.layer_registry
         self.reader = Reader(
@@ -138,7 +138,7 @@ class Node:
             bus,
             lambda: (id, *peers.peers),
             (terrain.seed, grid.side),
-            lambda: played._walked_lately(),
+            lambda: played._recent_visitors(),
         )
 
         # Listeners: parts made later, which an earlier part notifies.
@@ -146,8 +146,8 @@ class Node:
         self.square_context.set_player_listener(self.takeovers)
         self.square_context.set_reader(self.reader.read)
         peers.set_listeners(gone=self.replicas.drop, link_changed=self._send_link)
-        self.residents.set_left_listener(self.play.left)
-        self.moderation.set_silenced_listener(self.play.silenced)
+        self.residents.set_left_listener(self.play.player_left)
+        self.moderation.set_silenced_listener(self.play.player_silenced)
         self.delivery.set_news_listener(self.play.news)
 
         #: Message between nodes -> the method that gets it.

@@ -7,8 +7,8 @@ from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
-from flatlands.server.game.game import kept_as
-from flatlands.server.game.play import Make
+from flatlands.server.game.game import store_name
+from flatlands.server.game.play import GameFactory
 from flatlands.server.node import Node
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.squares.peers import NodeLoad
@@ -27,7 +27,7 @@ class Host:
         clock: Clock,
         network: Network,
         terrain: Any,
-        game: Make,
+        game: GameFactory,
         *,
         skew: int,
         seed: int,
@@ -62,7 +62,7 @@ class Host:
         self.node.router.start()
         self.node.play.start()
         self.tokens = Tokens(
-            "a secret of tests", f"{seed} {world}", game=kept_as(type(self.node.game))
+            "a secret of tests", f"{seed} {world}", game=store_name(type(self.node.game))
         )
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)

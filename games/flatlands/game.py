@@ -13,7 +13,7 @@ from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.search import Search
 from flatlands.games.flatlands.today import Today
-from flatlands.server.game.game import Walked
+from flatlands.server.game.game import RecentVisitors
 from flatlands.server.game.game_node import GameNode
 
 
@@ -35,9 +35,9 @@ class Game(Emoting):
         super().__init__(node, options, alone)
         self.today = Today(node)
 
-    def _walked_lately(self) -> Walked:
+    def _recent_visitors(self) -> RecentVisitors:
         """Return who has walked here within two days."""
-        return self.today.walked()
+        return self.today.recent_visitors()
 
     def _on_renamed(self, player: int, name: str, owner: str) -> None:
         """Give the title a player's present name, if the player has a key."""

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgpack
 
-from flatlands.server.game.game import Walked
+from flatlands.server.game.game import RecentVisitors
 from flatlands.server.game.game_node import GameNode
 from flatlands.stores.base import NEVER_DUE_MS, Item, Store
 
@@ -58,13 +58,13 @@ class Today:
         """Forget a player's name."""
         self._put(id, "")
 
-    def walked(self) -> Walked:
+    def recent_visitors(self) -> RecentVisitors:
         """Return who has walked here, as far as this node has read it."""
         now = self._loop.now()
         if now >= self._read_at + ASK_EVERY_MS:
             self._ask()
         names = [name for name, _at in _merged(self._known, {}, now).values()]
-        return Walked(names[: -NAMES_SHOWN - 1 : -1], len(names))
+        return RecentVisitors(names[: -NAMES_SHOWN - 1 : -1], len(names))
 
     def _put(self, id: int, name: str) -> None:
         now = self._loop.now()

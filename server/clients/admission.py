@@ -466,6 +466,6 @@ class Admission:
         if self._node.play.hello_hooks:
             self._node.residents.appear(resident, hello.name, resident.look)
             resident.owner = hello.owner
-            self._node.play.renamed(resident.id, hello.name, hello.owner)
+            self._node.play.player_renamed(resident.id, hello.name, hello.owner)
         resumed = taken_over is not None and taken_over.walk is not None
         return Admitted(resident, host, back, resumed)

@@ -115,7 +115,7 @@ def appear(session: Session, name: str, look: int) -> None:
         # Otherwise a muted player could speak by changing its name.
         session.node.moderation.check_voice(resident.id, resident.owner)
         log_line("rename", player=resident.id, name=cleaned, address=session.address)
-        session.node.play.renamed(resident.id, cleaned, resident.owner)
+        session.node.play.player_renamed(resident.id, cleaned, resident.owner)
     session.node.residents.appear(resident, cleaned, look)
 
 
@@ -147,7 +147,7 @@ def key(session: Session, text: str) -> None:
         sentence = "many new players came from your address: for now, nothing you do counts"
         raise Refused("keys", sentence, None)
     resident.owner = owner
-    session.node.play.renamed(resident.id, resident.name, resident.owner)
+    session.node.play.player_renamed(resident.id, resident.name, resident.owner)
 
 
 def do(session: Session, name: str, fields: list[object]) -> None:

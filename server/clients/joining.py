@@ -113,7 +113,7 @@ def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
         session.send_link()
     node.residents.attach(resident, session, view)
     if node.play.has_join_hooks and not admitted.resumed:
-        node.play.joined(resident, admitted.back)
+        node.play.player_joined(resident, admitted.back)
     session.obey(request.early)
     if host is not None:
         session.send_host(host)

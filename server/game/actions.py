@@ -87,7 +87,7 @@ def flag(*, persist: bool = False) -> bool:
     return cast(bool, Field("", bool, persist=persist))
 
 
-def declared(name: str, method: Any) -> Action:
+def declared_action(name: str, method: Any) -> Action:
     """Return the action that a method was marked as by `action`. Raises ValueError, with a sentence
     for its author."""
     rate, burst, address = method.action

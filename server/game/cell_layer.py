@@ -69,7 +69,7 @@ FULL_FOR_ONE: Final = "you already have as many tiles as one person may have"
 
 
 @dataclass(frozen=True)
-class Declared:
+class LayerOptions:
     """What a game has declared of a layer: see Cells. `rule` is the number of one of RULES, and
     `forget` is in ms, NEVER_DUE_MS if nothing is forgotten."""
 
@@ -100,16 +100,16 @@ class CellLayer:
     is its name in the store. It gets the node's next number.
     """
 
-    def __init__(self, declared: Declared, node: GameNode, name: str) -> None:
-        self.declared, self.name = declared, name
-        self.rule, self.persist = declared.rule, declared.persist
+    def __init__(self, options: LayerOptions, node: GameNode, name: str) -> None:
+        self.options, self.name = options, name
+        self.rule, self.persist = options.rule, options.persist
         #: Whether a later write to a tile takes the place of one that is still to be published.
         self._replaces = self.rule in (RULE_LAST, RULE_SUM)
         self._node, self.loop, self.side = node, node.loop, node.grid.side
         self._replicas, self.store_client = node.replicas, node.store_client
         queue = f"{TILES_QUEUE} {name} {node.channels.ground_id}"
-        owners = self.declared.per_owner is not None
-        self.rows = Rows(queue, self.rule, declared.forget, owners=owners)
+        owners = self.options.per_owner is not None
+        self.rows = Rows(queue, self.rule, options.forget, owners=owners)
         self.number = node.square_context.layer_registry.add(self)
         #: What this node has written since its writes were last put into the store.
         self._unsaved: dict[Square, dict[int, Write]] = {}
@@ -138,8 +138,8 @@ class CellLayer:
         self._save_every_ms = SAVE_EVERY_MS if self.persist is True else WRITE_THROUGH_EVERY_MS
         self._save_timer = self.loop.timer(self.save)
         self.loop.every(COUNT_TILES_EVERY_MS, self.save)
-        if self.declared.forget < NEVER_DUE_MS:
-            self.loop.every(min(self.declared.forget // 20, FADE_EVERY_MS), self._fade)
+        if self.options.forget < NEVER_DUE_MS:
+            self.loop.every(min(self.options.forget // 20, FADE_EVERY_MS), self._fade)
         if self.persist:
             self.loop.every(SWEEP_EVERY_MS, self._sweep, random.randrange(SWEEP_EVERY_MS))
 
@@ -150,15 +150,15 @@ class CellLayer:
         the layer is full and one of them has no value yet."""
         if self.store is None:
             return
-        if self.declared.per_owner is not None and who != NOBODY:
+        if self.options.per_owner is not None and who != NOBODY:
             wanted = {
                 *self._tiles_written_by.get(who, ()),
                 *self._tiles_counted_of.get(who, ()),
                 *_pairs(indexes),
             }
-            if self._tiles_by_owner.get(who, 0) + len(wanted) > self.declared.per_owner:
+            if self._tiles_by_owner.get(who, 0) + len(wanted) > self.options.per_owner:
                 raise Refused("full", FULL_FOR_ONE, None)
-        room = self.declared.most - self.tiles - self._new_tiles
+        room = self.options.most - self.tiles - self._new_tiles
         if sum(map(len, indexes.values())) > room:
             empty = sum(not self.value(*pair) for pair in _pairs(indexes))
             if empty > max(room, 0):
@@ -253,7 +253,7 @@ class CellLayer:
                 waiting[index] = write
         if write.value > 0 and is_stored:
             self._new_tiles += len(written)
-            if self.declared.per_owner is not None:
+            if self.options.per_owner is not None:
                 self._tiles_written_by.setdefault(who, set()).update(
                     [(square, one[0]) for one in written]
                 )
@@ -285,7 +285,7 @@ class CellLayer:
 
     def changed(self, square: Square, indexes: Sequence[int]) -> None:
         """Note that tiles of a square, by their numbers there, have other values at this node."""
-        if self.declared.solid is not None:
+        if self.options.solid is not None:
             self._node.terrain.changed(square, indexes)
 
     def unsaved_since(self) -> int:
@@ -303,7 +303,7 @@ class CellLayer:
     def forgotten_before(self) -> int:
         """Return the node time, in ms, before which what was written is forgotten; 0 if nothing
         is."""
-        return max(self.loop.now() - self.declared.forget, 0)
+        return max(self.loop.now() - self.options.forget, 0)
 
     def stored_until(self) -> int:
         """Return the node time, in ms, before which all that this node wrote is in the store."""
@@ -385,7 +385,7 @@ class CellLayer:
             if not counted:
                 return None
             # People with less than a tenth of what one may have are not worth reading.
-            owners = self.rows.owners(store, max((self.declared.per_owner or 0) // 10, 1))
+            owners = self.rows.owners(store, max((self.options.per_owner or 0) // 10, 1))
             return self.rows.values(store), owners
 
         def ended() -> None:

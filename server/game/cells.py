@@ -9,7 +9,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from flatlands.server.game.cell_layer import CellLayer, Declared, merged
+from flatlands.server.game.cell_layer import CellLayer, LayerOptions, merged
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.storage.rows import NOBODY, TILE_VALUES
 from flatlands.server.storage.things import FAR, check_tile
@@ -66,12 +66,12 @@ class Cells:
         if solid is not None and not (type(solid) is int and 0 < solid < TILE_VALUES):
             raise ValueError(f"solid must be 1 to 255, not {solid!r}")
         rule, ms = RULES.index(merge), NEVER_DUE_MS if forget is None else round(forget * 1000)
-        self.declared = Declared(rule, persist, most, per_owner, ms, solid)
+        self.options = LayerOptions(rule, persist, most, per_owner, ms, solid)
 
     def _of(self, node: GameNode, name: str) -> "Cells":
         """Return this layer at a node, as its next one; `name` is its name in the store."""
         cells = copy.copy(self)
-        cells.layer = CellLayer(self.declared, node, name)
+        cells.layer = CellLayer(self.options, node, name)
         return cells
 
     def __setitem__(self, tiles: Tile | Iterable[Tile], value: int) -> None:
@@ -82,7 +82,7 @@ class Cells:
 
     def write(self, tiles: Tile | Iterable[Tile], value: int, who: bytes = NOBODY) -> None:
         """Write as `cells[tiles] = value` does, in the name of a person: see Me.write."""
-        least = 1 - TILE_VALUES if self.declared.rule == RULE_SUM else 0
+        least = 1 - TILE_VALUES if self.options.rule == RULE_SUM else 0
         if type(value) is not int or not least <= value < TILE_VALUES:
             raise ValueError(
                 f"the value of a cell must be a whole number from 0 to 255, not {value!r}"

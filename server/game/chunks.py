@@ -38,10 +38,10 @@ FAILED_AGAIN_S: Final = 5.0
 #: Value -> 1 if it bars.
 _BARS: Final = bytes(value >= BARRED for value in range(256))
 
-Make = Callable[[int, int, int], bytes]
+MakePiece = Callable[[int, int, int], bytes]
 
 
-class Failed(Exception):
+class PieceFailed(Exception):
     """The function of a game has failed for a piece."""
 
 
@@ -52,7 +52,7 @@ class Chunks:
     #: See Terrain: clients ask for its pieces.
     function: Final = 1
 
-    make: ClassVar[Make]
+    make: ClassVar[MakePiece]
     source: ClassVar[str] = ""
 
     def __init__(self, seed: int) -> None:
@@ -60,14 +60,14 @@ class Chunks:
         #: Identifies the ground: another seed or function has another stamp.
         self.stamp = short_hash(f"{self.source} {seed}")
         self._pieces: Recent[tuple[int, int], bytes] = Recent(self._bars, WALKED_PIECES)
-        self._shown: Recent[tuple[int, int], bytes] = Recent(self._made, SHOWN_PIECES)
+        self._shown: Recent[tuple[int, int], bytes] = Recent(self._try_make, SHOWN_PIECES)
         self._failed: dict[tuple[int, int], float] = {}
         self._warnings = LogLimit()
         # If the function fails at once, the server does not start.
-        self._asked((0, 0))
+        self._call_make((0, 0))
 
     def piece(self, column: int, row: int) -> bytes:
-        """Return the values of a piece's tiles, row after row, to be shown. Raises Failed, and
+        """Return the values of a piece's tiles, row after row, to be shown. Raises PieceFailed, and
         ValueError if there is no ground so far away."""
         if not max(abs(column), abs(row)) <= GROUND_LIMIT // PIECE_SIDE:
             raise ValueError("the world has no ground so far out")
@@ -78,7 +78,7 @@ class Chunks:
         try:
             bars = self._pieces[x // PIECE_SIDE, y // PIECE_SIDE]
             return bars[y % PIECE_SIDE * PIECE_SIDE + x % PIECE_SIDE] == 1
-        except Failed:
+        except PieceFailed:
             return True
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
@@ -93,7 +93,7 @@ class Chunks:
                     end = first + min(right - column * PIECE_SIDE, PIECE_SIDE - 1)
                     if 1 in bars[begin : end + 1]:
                         return False
-        except Failed:
+        except PieceFailed:
             return False
         return True
 
@@ -102,31 +102,31 @@ class Chunks:
         return False
 
     def _bars(self, place: tuple[int, int]) -> bytes:
-        return self._made(place).translate(_BARS)
+        return self._try_make(place).translate(_BARS)
 
-    def _asked(self, place: tuple[int, int]) -> bytes:
+    def _call_make(self, place: tuple[int, int]) -> bytes:
         values: object = type(self).make(self.seed, *place)
         if not isinstance(values, bytes | bytearray) or len(values) != PIECE_SIDE**2:
             name = type(self).make.__name__
             raise ValueError(f"{name} must return {PIECE_SIDE**2} bytes, not {values!r:.60}")
         return bytes(values)
 
-    def _made(self, place: tuple[int, int]) -> bytes:
+    def _try_make(self, place: tuple[int, int]) -> bytes:
         now = monotonic()
         if now < self._failed.get(place, 0):
-            raise Failed
+            raise PieceFailed
         try:
-            return self._asked(place)
+            return self._call_make(place)
         except Exception as error:
             if len(self._failed) >= WALKED_PIECES:
                 self._failed.clear()
             self._failed[place] = now + FAILED_AGAIN_S
             if self._warnings.allows(now):
                 log.exception("the game's ground failed for piece %d, %d", *place)
-            raise Failed from error
+            raise PieceFailed from error
 
 
-def chunks(make: Make) -> type[Chunks]:
+def chunks(make: MakePiece) -> type[Chunks]:
     """Return ground that a function makes. From the seed of the world, and the column and the row
     of a piece of 64 x 64 tiles, the function makes the piece's 4,096 bytes, row after row.
 

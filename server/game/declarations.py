@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from flatlands.server.game.actions import Action
-from flatlands.server.game.game import AnyPart, recorded
+from flatlands.server.game.game import AnyPart, declared_records
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.storage.things import Event, Record, Thing, declare
 
@@ -26,7 +26,7 @@ class Declarations:
                 self.events[event] = squares.declare_event(declare(event))
             self._add_actions(part)
             self._add_things(part)
-            self.records += [records.kind for _, records in recorded(type(part))]
+            self.records += [records.kind for _, records in declared_records(type(part))]
 
     def _add_actions(self, part: AnyPart) -> None:
         for name, action in part._declared_actions.items():

@@ -37,7 +37,7 @@ def _ignore(name: str, fields: list[object]) -> None:
     """Ignore news."""
 
 
-def packed(name: str, fields: Sequence[object]) -> bytes:
+def pack_message(name: str, fields: Sequence[object]) -> bytes:
     """Return a message to a page, packed. Raises ValueError if a page cannot read it."""
     _check_message(name, [name, *fields])
     return protocol.message(name, fields)
@@ -67,7 +67,7 @@ class _Request(NamedTuple):
 
 class Delivery:
     """The messages of a game between a node and the pages and nodes of its world. Names and fields
-    are as `packed` takes them: it raises ValueError for others."""
+    are as `pack_message` takes them: it raises ValueError for others."""
 
     def __init__(self, bus: Bus, residents: Residents) -> None:
         self._bus = bus
@@ -91,26 +91,26 @@ class Delivery:
     def broadcast(self, name: str, fields: list[object], around: list[int]) -> None:
         """Send to the pages of all players in the world, or of those within `around`: column, row,
         tiles along either axis."""
-        packed(name, fields)
+        pack_message(name, fields)
         message = Broadcast(self._node, name, fields, around)
         if not self._bus.to_all(pack(message)):
             self.received_broadcast(message)
 
     def publish(self, name: str, fields: list[object]) -> None:
         """Publish news to all nodes of the world, this one included."""
-        packed(name, fields)
+        pack_message(name, fields)
         message = News(self._node, name, fields)
         if not self._bus.to_all(pack(message)):
             self.received_news(message)
 
     def send(self, player: int, name: str, fields: list[object]) -> None:
         """Send to the page of a player, at whichever node it is."""
-        if not self._show(player, packed(name, fields)):
+        if not self._show(player, pack_message(name, fields)):
             self._bus.to_player(player, pack(Send(self._node, player, 0, name, fields)))
 
     def send_to_owner(self, owner: str, name: str, fields: list[object]) -> None:
         """Send to all pages on which a person plays, at whichever nodes."""
-        packed(name, fields)
+        pack_message(name, fields)
         message = SendToOwner(self._node, owner, name, fields)
         if not self._bus.to_all(pack(message)):
             self.received_for_owner(message)
@@ -118,7 +118,7 @@ class Delivery:
     def deliver(self, player: int, name: str, fields: list[object]) -> bool:
         """Send to the page of a player, and return whether a node that has the player has written
         that to an open connection. It waits for DELIVERY_MS at most."""
-        shown, nonce = packed(name, fields), next(self._nonces)
+        shown, nonce = pack_message(name, fields), next(self._nonces)
         payload = pack(Send(self._node, player, nonce, name, fields))
         until, answer = self._loop.now() + DELIVERY_MS, self._loop.result()
         self._requests[nonce] = _Request(player, until, shown, payload, answer)
@@ -187,6 +187,6 @@ class Delivery:
 def _read(name: str, fields: Sequence[object]) -> bytes:
     """Return another node's message as pages get it. Raises Malformed."""
     try:
-        return packed(name, fields)
+        return pack_message(name, fields)
     except ValueError as error:
         raise Malformed(str(error)) from None

@@ -20,9 +20,9 @@ def describe(
         *[["event", n, kind.__name__, _field_names(known[n], 2)] for kind, n in events.items()],
         *[["cells", n, layer.name.partition(".")[2], []] for n, layer in enumerate(layers)],
         *[
-            ["solid", n, layer.declared.solid, []]
+            ["solid", n, layer.options.solid, []]
             for n, layer in enumerate(layers)
-            if layer.declared.solid
+            if layer.options.solid
         ],
     ]
     if game.walking != "free":

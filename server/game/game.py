@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from flatlands.server.game.actions import Action
-from flatlands.server.game.actions import declared as declared_action
+from flatlands.server.game.actions import Action, declared_action
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.chunks import Chunks
-from flatlands.server.game.delivery import packed
+from flatlands.server.game.delivery import pack_message
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.game_store import GameStore
 from flatlands.server.game.me import Me
-from flatlands.server.game.part_hooks import _M, PartHooks, Seen
+from flatlands.server.game.part_hooks import _M, PartHooks, PlayerView
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.storage.boards import BoardEntry
 from flatlands.server.storage.records import Records
@@ -52,7 +51,7 @@ WALKING: dict[str, Callable[[Intent], bool] | None] = {
 }
 
 
-class Walked(NamedTuple):
+class RecentVisitors(NamedTuple):
     """The names of the players who came last, the latest first, and how many people came in all."""
 
     names: list[str]
@@ -68,15 +67,15 @@ class Present(NamedTuple):
     walk: list[bool]
 
 
-def seen(game: "AnyGame", player: Player) -> Seen:
+def player_view(game: "AnyGame", player: Player) -> PlayerView:
     """Return a player as the node of a game sees it."""
     values = zip([field.name for field in game.me.fields], player.values, strict=True)
     x, y = player.track.at(game.now())
     has, place = SimpleNamespace(**dict(values)), (x / UNIT, y / UNIT)
-    return Seen(player.id, player.name, (x // UNIT, y // UNIT), has, place)
+    return PlayerView(player.id, player.name, (x // UNIT, y // UNIT), has, place)
 
 
-def methods(kind: type[object]) -> list[tuple[str, Any]]:
+def class_attributes(kind: type[object]) -> list[tuple[str, Any]]:
     """Return the attributes of a class, sorted by name, inherited ones included."""
     found: dict[str, Any] = {}
     for each in kind.__mro__:
@@ -150,9 +149,9 @@ class Part(PartHooks[_M]):
         self.now: Callable[[], int] = self.node.loop.now
         #: What it may change in the store without a player.
         self.store = GameStore(lambda: self.node.play)
-        for name, cells in declared(type(self)):
-            setattr(self, name, cells._of(self.node, f"{kept_as(type(self))}.{name}"))
-        for name, records in recorded(type(self)):
+        for name, cells in declared_cells(type(self)):
+            setattr(self, name, cells._of(self.node, f"{store_name(type(self))}.{name}"))
+        for name, records in declared_records(type(self)):
             setattr(self, name, records._of(lambda: self.node.play.items))
 
     def __init_subclass__(cls) -> None:
@@ -167,7 +166,9 @@ class Part(PartHooks[_M]):
                 raise ValueError(
                     f"{name} must be a list of classes that inherit from {base.__name__}"
                 )
-        marked = [(name, method) for name, method in methods(cls) if hasattr(method, "action")]
+        marked = [
+            (name, method) for name, method in class_attributes(cls) if hasattr(method, "action")
+        ]
         for name, _method in marked:
             if hasattr(Part, name):
                 raise ValueError(
@@ -204,7 +205,7 @@ class Part(PartHooks[_M]):
     def broadcast_local(self, name: str, *fields: object) -> None:
         """Send a message to the pages of this node's players, and no others, under a name that the
         game chooses. Fields are None, booleans, whole numbers, texts, and lists of these."""
-        message = packed(name, fields)
+        message = pack_message(name, fields)
         self.node.residents.each_screen(lambda screen: screen.answer(message))
 
     def broadcast(self, name: str, *fields: object, near: tuple[Tile, int] | None = None) -> None:
@@ -258,13 +259,13 @@ class Part(PartHooks[_M]):
         is near. Fields that are not shown have their lowest values."""
         return self.node.play.items.things_in(square)
 
-    def players_in(self, square: Square) -> list[Seen]:
+    def players_in(self, square: Square) -> list[PlayerView]:
         """Return the players in a square, as this node knows them, without computer players."""
         heard = self.node.replicas.squares.get(square)
         players = [] if heard is None else heard.replica.players.values()
-        return [seen(self.game, player) for player in players if player.id >= OTHERS_FROM]
+        return [player_view(self.game, player) for player in players if player.id >= OTHERS_FROM]
 
-    def players_near(self, tile: Tile, reach: int) -> list[Seen]:
+    def players_near(self, tile: Tile, reach: int) -> list[PlayerView]:
         """Return the players at most `reach` tiles from a tile, along either axis, the nearest
         first, as `players_in` knows them. Raises ValueError."""
         if type(reach) is not int or not 0 <= reach <= NEAR_MOST_TILES:
@@ -360,9 +361,9 @@ class Game(Part[_M]):
     def _on_silenced(self, player: int) -> None:
         """Note that an operator has sent away or muted a player."""
 
-    def _walked_lately(self) -> Walked:
+    def _recent_visitors(self) -> RecentVisitors:
         """Return who has walked here within two days, as the title of the page shows it."""
-        return Walked([], 0)
+        return RecentVisitors([], 0)
 
 
 #: A part or a game, whatever the class of its players.
@@ -401,7 +402,7 @@ def terrain() -> type[Terrain]:
     return Terrain
 
 
-def kept_as(kind: type[AnyPart]) -> str:
+def store_name(kind: type[AnyPart]) -> str:
     """Return the name under which the store has what a part keeps: that of the game's file or
     folder, followed by that of the part's class if the part is not the game itself."""
     *folders, name = kind.__module__.split(".")
@@ -410,24 +411,24 @@ def kept_as(kind: type[AnyPart]) -> str:
     return module if issubclass(kind, Game) else f"{module}.{kind.__name__}"
 
 
-def declared(kind: type[AnyPart]) -> list[tuple[str, Cells]]:
+def declared_cells(kind: type[AnyPart]) -> list[tuple[str, Cells]]:
     """Return the layers of cells that a part declares, in the order of their names: that is the
     order of their numbers."""
-    return [(name, value) for name, value in methods(kind) if isinstance(value, Cells)]
+    return [(name, value) for name, value in class_attributes(kind) if isinstance(value, Cells)]
 
 
-def recorded(kind: type[AnyPart]) -> list[tuple[str, Records[Any]]]:
+def declared_records(kind: type[AnyPart]) -> list[tuple[str, Records[Any]]]:
     """Return the records that a part declares, by name."""
-    return [(name, value) for name, value in methods(kind) if isinstance(value, Records)]
+    return [(name, value) for name, value in class_attributes(kind) if isinstance(value, Records)]
 
 
-def lasting(parts: Iterable[AnyPart | type[AnyPart]]) -> list[type[Thing] | type[Record]]:
+def stored_kinds(parts: Iterable[AnyPart | type[AnyPart]]) -> list[type[Thing] | type[Record]]:
     """Return what some parts have in the store: their kinds of things and of records. Raises
     ValueError if two have the same name."""
     found: list[type[Thing] | type[Record]] = []
     for part in parts:
         kind = part if isinstance(part, type) else type(part)
-        found += [*part.things, *[records.kind for _, records in recorded(kind)]]
+        found += [*part.things, *[records.kind for _, records in declared_records(kind)]]
     named = {one.__name__: one for one in found}
     for one in found:
         if named[one.__name__] is not one:
@@ -444,8 +445,8 @@ def schema(kind: type[AnyGame]) -> list[object]:
         *[
             [
                 *[
-                    (layer, cells.declared.rule, cells.declared.persist)
-                    for layer, cells in declared(part)
+                    (layer, cells.options.rule, cells.options.persist)
+                    for layer, cells in declared_cells(part)
                 ],
                 *[(one.__name__, *map(str, one.fields)) for one in (*part.things, *part.events)],
             ]

@@ -138,7 +138,7 @@ def note_fields(name: str, store: Store) -> None:
         # What is not a class is a part only when it is made: the workers then look at its kinds.
         parts = [part for part in kind.parts if isinstance(part, type)]
         try:
-            schema.note(store, game.kept_as(kind), game.lasting([kind, *parts]))
+            schema.note(store, game.store_name(kind), game.stored_kinds([kind, *parts]))
         except ValueError as error:
             raise InvalidGame(f"the game {name} has changed: {error}") from error
 

@@ -54,7 +54,7 @@ class Hook:
         #: The kinds of errors that were logged.
         self._errors: dict[str, LogLimit] = {}
 
-    def _new(self, error: BaseException, now: float) -> bool:
+    def _is_new(self, error: BaseException, now: float) -> bool:
         """Return whether to log an error: none of the same kind and line was logged for a while."""
         lines = traceback.extract_tb(error.__traceback__)
         kind = f"{type(error).__name__} {lines[-1].filename} {lines[-1].lineno}"
@@ -94,7 +94,7 @@ class Hook:
             return
         self._loop.stats["hooks_failed"] += 1
         # If the store does not answer, the log says already why.
-        if type(error) is not StoreUnavailable and self._new(error, begun):
+        if type(error) is not StoreUnavailable and self._is_new(error, begun):
             log.exception("%s of the game failed", self.name)
         if isinstance(error, StoreUnavailable):
             self._refuse(arguments, Refused("store", UNAVAILABLE, None))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import ClassVar, TypeVar
 
 from flatlands.server.game.cells import Cells, writer_of
-from flatlands.server.game.delivery import packed
+from flatlands.server.game.delivery import pack_message
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.hooks import PlayerGone
 from flatlands.server.messages import protocol
@@ -39,16 +39,18 @@ def _nothing() -> None:
     """Do nothing."""
 
 
-class _Fielded(type):
+class _FieldsOnly(type):
     """The metaclass of Me: objects of its subclasses have no attributes except fields, since each
     call gets a new object."""
 
-    def __new__(cls, name: str, bases: tuple[type, ...], having: dict[str, object]) -> "_Fielded":
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], having: dict[str, object]
+    ) -> "_FieldsOnly":
         having.setdefault("__slots__", ())
         return super().__new__(cls, name, bases, having)
 
 
-class Known(metaclass=_Fielded):
+class PlayerInfo(metaclass=_FieldsOnly):
     """What a player of this node is. This can be asked even when the player is gone, and is then
     what it was last. Two of these objects are equal if they are of the same player."""
 
@@ -124,7 +126,7 @@ class Known(metaclass=_Fielded):
         return [(t - points[0][0], x, y) for t, x, y in points]
 
 
-class Me(Known):
+class Me(PlayerInfo):
     """A player of this node, as its game knows it. Positions are tiles: (column, row).
 
     What it does raises PlayerGone once the player is no longer at this node. A game, but no part,
@@ -165,7 +167,7 @@ class Me(Known):
         """Send a message to the player's page, as `Game.broadcast` does to all pages. While its
         connection is lost, nothing happens. Raises PlayerGone."""
         self._check()
-        message = packed(name, fields)
+        message = pack_message(name, fields)
         if self._resident.screen is not None:
             self._resident.screen.answer(message)
 
@@ -192,7 +194,7 @@ class Me(Known):
             if isinstance(one, Thing) and one.id == thing.id and not one.after:
                 # What it has pushed out of its reach it can touch there.
                 if one.tile == thing.tile or self.near(one.tile, type(one).reach):
-                    self._made(one)
+                    self._note_own_thing(one)
         return taken
 
     def leave(self, *things: Thing) -> None:
@@ -219,11 +221,11 @@ class Me(Known):
         ValueError."""
         self._check()
         some, screen = [tiles] if isinstance(tiles, tuple) else list(tiles), self._resident.screen
-        if cells.declared.per_owner is not None and not self.owner:
+        if cells.options.per_owner is not None and not self.owner:
             raise Refused(
                 "key", "send a key first, so that the server can tell what is yours", None
             )
-        if cells.declared.persist and screen is not None:
+        if cells.options.persist and screen is not None:
             if not screen.limits.allow_address(WRITES_EACH, screen.address, count=len(some)):
                 raise Refused(
                     "crowded",
@@ -244,10 +246,10 @@ class Me(Known):
         self._check()
         changed = self._node.play.items.change(thing, how)
         if changed is not None:
-            self._made(changed)
+            self._note_own_thing(changed)
         return changed
 
-    def _made(self, thing: Thing) -> None:
+    def _note_own_thing(self, thing: Thing) -> None:
         """Note that the player has made what lies somewhere from now on, and does not touch it."""
         touches = self._node.movement.touches
         if touches is not None and self.is_local:

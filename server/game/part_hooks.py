@@ -19,7 +19,7 @@ else:
     _M = TypeVar("_M", bound=Me)
 
 
-class Seen(NamedTuple):
+class PlayerView(NamedTuple):
     """A player as a node sees it: its id, name and tile, the values of its fields, such as
     `values.colour`, and its exact place, (x, y) in tiles from the origin."""
 
@@ -85,7 +85,7 @@ class PartHooks(Generic[_M]):
         touch nothing.
         """
 
-    def on_meet(self, me: _M, other: Seen) -> None:
+    def on_meet(self, me: _M, other: PlayerView) -> None:
         """A player has come near another one: within the `meets` tiles of the game.
 
         It is called once for each of the two, at its own node, and may wait. The two can meet again

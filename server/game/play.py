@@ -18,11 +18,11 @@ from flatlands.server.game.game import (
     AnyPart,
     Game,
     Part,
-    declared,
-    kept_as,
-    lasting,
-    methods,
-    seen,
+    class_attributes,
+    declared_cells,
+    player_view,
+    store_name,
+    stored_kinds,
 )
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.hooks import Hook, HookQueues
@@ -49,7 +49,7 @@ from flatlands.world.things import Thing as Row
 from flatlands.world.track import UNIT, Tile
 
 #: Makes the game of the node that it is called with.
-Make = Callable[[GameNode], AnyGame]
+GameFactory = Callable[[GameNode], AnyGame]
 
 #: The hooks about a player that may wait.
 _WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
@@ -58,7 +58,7 @@ _WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
 class Play:
     """The game of a node. `node` is the Node whose game `make` makes."""
 
-    def __init__(self, node: GameNode, make: Make) -> None:
+    def __init__(self, node: GameNode, make: GameFactory) -> None:
         self._node = node
         self.game = make(node)
         self._parts: list[AnyPart] = [self.game, *[part(self.game) for part in self.game.parts]]
@@ -70,7 +70,7 @@ class Play:
         self.hook_queues = HookQueues(node.loop, node.spawn)
         self._me = self.game.me
         _declare_player_fields(node, self._me.fields)
-        name = kept_as(type(self.game))
+        name = store_name(type(self.game))
         self.boards = Boards(name, node.store_client, node.loop)
         #: The lease of the node that does what is done once in the world.
         self._leader_lease = Lease(
@@ -80,14 +80,14 @@ class Play:
             StatelessHolder(lambda: bool(node.peers.linked)),
         )
         self._needs_leader = False
-        self._declared = Declarations(self._parts, node.square_context)
-        self.actions = self._declared.actions
+        self._declarations = Declarations(self._parts, node.square_context)
+        self.actions = self._declarations.actions
         #: The name of an action -> the hook that carries it out.
         self._action_hooks: dict[str, Hook] = {}
         #: The number of a kind of things -> the hook that is called when one is touched.
         self._touch = {
             number: _hook(node, part, "on_touch", waits=True)
-            for number, part in self._declared.part_of_thing.items()
+            for number, part in self._declarations.part_of_thing.items()
             if type(part).on_touch is not Part.on_touch
         }
         self._plants: list[Hook] = []
@@ -106,24 +106,26 @@ class Play:
         self.has_join_hooks = bool(self._waiting["on_join"])
         #: What it has in the store, and what is done with that when it is due.
         self.items = Items(
-            schema.Fields(name, lasting(self._parts)),
+            schema.Fields(name, stored_kinds(self._parts)),
             node.channels.ground_id,
             node.grid,
             node.store_client,
             node.replicas,
             node.loop,
-            self._declared.things,
-            self._declared.records,
+            self._declarations.things,
+            self._declarations.records,
         )
         plant = self._plant if self._plants else None
         self.upkeep = Upkeep(self.items, node.grid, node.replicas, node.loop, plant)
-        self._check = Hook(node, "plant", self.items.checked)
+        self._check = Hook(node, "plant", self.items.check_things)
         self.layers: list[CellLayer] = [
-            getattr(part, name).layer for part in self._parts for name, _ in declared(type(part))
+            getattr(part, name).layer
+            for part in self._parts
+            for name, _ in declared_cells(type(part))
         ]
         self.content = ContentModeration(self.layers, self.items, self.boards, node.store_client)
         #: What pages are told of it.
-        self.kinds = describe(node, self.game, self._declared.events, self.layers)
+        self.kinds = describe(node, self.game, self._declarations.events, self.layers)
         self._enable_sensors(node)
 
     def _enable_sensors(self, node: GameNode) -> None:
@@ -132,7 +134,7 @@ class Play:
         if self._steps or self._waiting["on_enter"]:
             step = self._step if self._steps else None
             movement.set_steps(Steps(node.loop, step, self._entered, movement.certain))
-        solid = {each.number: each.declared.solid for each in self.layers if each.declared.solid}
+        solid = {each.number: each.options.solid for each in self.layers if each.options.solid}
         if solid:
             walls = Walls(
                 node.terrain,
@@ -151,7 +153,7 @@ class Play:
                 node.outbox.players_by_square,
                 node.replicas.squares,
                 node.residents.by_id,
-                {n: round(self._declared.things[n].reach * UNIT) for n in self._touch},
+                {n: round(self._declarations.things[n].reach * UNIT) for n in self._touch},
                 self._touched,
                 movement.certain,
             )
@@ -168,7 +170,7 @@ class Play:
             self._action_hooks[name] = _hook(node, part, name, waits=True)
         if type(part).plant is not Part.plant:
             self._plants.append(_hook(node, part, "plant", partial(_planted, part)))
-        for name, method in methods(type(part)):
+        for name, method in class_attributes(type(part)):
             if seconds := getattr(method, "every_seconds", 0):
                 call: Callable[..., object] = _hook(node, part, name, waits=method.waits)
                 self._needs_leader |= method.once
@@ -209,7 +211,7 @@ class Play:
         if self.hook_queues.full(resident.id):
             self._node.stats["hooks_left_out"] += 1
             return False
-        thing = of_row(self._declared.things[row.kind], row, square, self._node.grid.side)
+        thing = of_row(self._declarations.things[row.kind], row, square, self._node.grid.side)
         me = self._me(self._node, resident)
         self.hook_queues.put(resident.id, self._touch[row.kind], me, thing)
         return True
@@ -218,12 +220,12 @@ class Play:
         if self.hook_queues.full(resident.id):
             self._node.stats["hooks_left_out"] += 1
             return False
-        self._call("on_meet", resident, seen(self.game, other))
+        self._call("on_meet", resident, player_view(self.game, other))
         return True
 
     def emit(self, square: Square, player: int, event: Event) -> None:
         """Publish an event of a player in a square. Raises ValueError."""
-        number = self._declared.events.get(type(event))
+        number = self._declarations.events.get(type(event))
         if number is None:
             raise ValueError(f"{event!r}: the game's `events` do not list this class")
         row = event._row(number, player, *event._shows())
@@ -243,11 +245,11 @@ class Play:
             if guest.refused is None:
                 hook(guest, ticket)
 
-    def joined(self, resident: Resident, back: bool) -> None:
+    def player_joined(self, resident: Resident, back: bool) -> None:
         """Note that a player plays from now on; `back`: it has played before."""
         self._call("on_join", resident, back)
 
-    def left(self, resident: Resident) -> None:
+    def player_left(self, resident: Resident) -> None:
         """Note that a player has left the game."""
         if resident.id >= OTHERS_FROM:
             self._call("on_leave", resident)
@@ -295,17 +297,17 @@ class Play:
         return all([layer.finish() for layer in self.layers])
 
     @property
-    def stopped(self) -> bool:
+    def has_stopped(self) -> bool:
         """Whether other nodes may go on with all that `stop` ends."""
         return not self._leader_lease.held and all(part._has_stopped for part in self._parts)
 
-    def renamed(self, player: int, name: str, owner: str) -> None:
+    def player_renamed(self, player: int, name: str, owner: str) -> None:
         """Note that a player of this node has another name; `owner` is the hash of its key."""
         if owner:
             self.boards.note(owner, player, name)
         self._node.loop.guarded(self.game._on_renamed, player, name, owner)
 
-    def silenced(self, player: int) -> None:
+    def player_silenced(self, player: int) -> None:
         """Note that an operator has sent away or muted a player."""
         self._node.loop.guarded(self.game._on_silenced, player)
 

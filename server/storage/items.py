@@ -234,7 +234,7 @@ class Items:
     # What games do. All of this waits for the store, and raises StoreUnavailable if it does not
     # answer.
 
-    def checked(
+    def check_things(
         self, things: Iterable[_Thing], cell: Tile | None = None, *, left: bool = False
     ) -> list[_Thing]:
         """Check and return things that a game wants to lie somewhere. Those that lay nowhere yet
@@ -267,7 +267,7 @@ class Items:
     def _following(self, then: Iterable[Thing | Record]) -> list[Thing | Record]:
         """Check and return what follows something that is taken. Raises ValueError."""
         some = list(then)
-        things = self.checked(one for one in some if not isinstance(one, Record))
+        things = self.check_things(one for one in some if not isinstance(one, Record))
         return [*(one for one in some if isinstance(one, Record)), *things]
 
     def take(
@@ -333,7 +333,7 @@ class Items:
                 raise ValueError(
                     f"change {before!r} into what its again() returns, on the same tile"
                 )
-            changed.extend(self.checked([after], left=True))
+            changed.extend(self.check_things([after], left=True))
             return self.item(changed[0])[1]
 
         self.wait(lambda store: store.change(self.queue, thing.id, make))
@@ -352,7 +352,7 @@ class Items:
             raise ValueError(
                 "a thing that already lies somewhere must be taken first, and put in `then`"
             )
-        some, left = self.checked(things, left=True), [] if left is None else left
+        some, left = self.check_things(things, left=True), [] if left is None else left
 
         def question(store: Store) -> None:
             squares = {name_of(self.square(thing)) for thing in some}

@@ -15,7 +15,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Blueprint, Flask, Response, jsonify
 
-from flatlands.server.game.chunks import Chunks, Failed
+from flatlands.server.game.chunks import Chunks, PieceFailed
 from flatlands.server.net.hosts import origin_of
 from flatlands.server.web.joined import join_modules
 
@@ -221,7 +221,7 @@ class Files:
             return None
         try:
             return _File(None, self._ground.piece(int(column), int(row)))
-        except (Failed, ValueError):
+        except (PieceFailed, ValueError):
             return None
 
 

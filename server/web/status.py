@@ -11,7 +11,7 @@ from dataclasses import asdict
 from flatlands import __version__, compiled
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.sessions import Sessions
-from flatlands.server.game.game import kept_as
+from flatlands.server.game.game import store_name
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.node import Node
 from flatlands.server.runtime.histogram import summarize
@@ -61,7 +61,7 @@ class Status:
 
     def warnings(self) -> list[str]:
         """Return what is wrong even though players may come."""
-        full = [layer.name for layer in self.node.play.layers if layer.tiles >= layer.declared.most]
+        full = [layer.name for layer in self.node.play.layers if layer.tiles >= layer.options.most]
         return [
             *self.node.peers.warnings(),
             *filter(None, [self.node.store_client.trouble]),
@@ -73,7 +73,7 @@ class Status:
         return {
             "version": __version__,
             "commit": self._settings.commit,
-            "game": kept_as(type(self.node.game)),
+            "game": store_name(type(self.node.game)),
             "node": self.node.id,
             "worker": self._settings.worker or 1,
             **({"address": self._settings.address} if self._settings.address else {}),

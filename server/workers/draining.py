@@ -162,7 +162,7 @@ class Draining:
         had time to take over their players, and all that this one says was sent."""
         node = self._node
         self._send_all_away()
-        _wait(lambda: node.play.stopped and not self._sessions.all, STOP_WITHIN)
+        _wait(lambda: node.play.has_stopped and not self._sessions.all, STOP_WITHIN)
         if node.peers.peers:
             residents, takeovers = node.residents.by_id, node.takeovers
             # Until all players who are to come back at another node are there.

@@ -698,7 +698,11 @@ class Stranger:
             if kind == 52:
                 around = chance.choice(([], [*self._square(), self._some(0, 300)], [1]))
                 return [52, node, *told, around]
-            for_whom = {57: [], 58: ["o" * chance.choice((0, 1, 32, 65))], 59: [id, self._some(0, 5)]}
+            for_whom = {
+                57: [],
+                58: ["o" * chance.choice((0, 1, 32, 65))],
+                59: [id, self._some(0, 5)],
+            }
             return [kind, node, *for_whom[kind], *told]
         if kind == 60:
             return [60, node, to, self._some(0, 5)]

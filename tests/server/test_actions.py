@@ -329,7 +329,7 @@ def test_a_part_is_added_to_any_game_by_one_line():
     assert painted[0] >= len(passed) > 8 and painted[1] == 9 * (painted[0] - 1)
     harness.loop.forgiving = True
     harness.node.play.stop()
-    assert harness.loop.stats["errors"] == 1 and harness.node.play.stopped
+    assert harness.loop.stats["errors"] == 1 and harness.node.play.has_stopped
     names = [layer.name for layer in harness.node.play.layers]
     assert names == ["test_actions.floor", "test_actions.Trail.steps"]
     kinds = [row for row in harness.node.play.kinds if row[0] == "cells"]

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from flatlands.server.game import chunks as module
-from flatlands.server.game.chunks import BARRED, PIECE_SIDE, SHOWN_PIECES, Failed, chunks
+from flatlands.server.game.chunks import BARRED, PIECE_SIDE, SHOWN_PIECES, PieceFailed, chunks
 from flatlands.world.track import UNIT, Goal, Heading, leg
 
 
@@ -75,7 +75,7 @@ def test_a_wrong_first_piece_is_an_error_at_once_and_a_later_one_blocks_the_way(
     ground = chunks(lambda _seed, *at: values if at != (0, 0) else bytes(PIECE_SIDE**2))(1)
     assert not ground.blocked(63, 0) and ground.blocked(64, 0)
     assert not ground.free(60, 0, 70, 0)
-    with pytest.raises(Failed):
+    with pytest.raises(PieceFailed):
         ground.piece(1, 0)
     assert caplog.text.count("failed for piece 1, 0") == 1
 

@@ -58,6 +58,6 @@ def test_a_method_that_runs_once_runs_at_each_node_without_a_store():
     harness.run(3000)
     assert turned(harness) == [3, 3]
     harness.node.play.stop()
-    assert harness.node.play.stopped
+    assert harness.node.play.has_stopped
     harness.run(3000)
     assert turned(harness) == [3, 6]

@@ -295,7 +295,7 @@ def test_all_that_a_player_has_goes_with_it(machines):
     machines.run(500)
     look(machines)
     joined = []
-    east.node.play.joined = lambda *who: joined.append(who)
+    east.node.play.player_joined = lambda *who: joined.append(who)
     there = follow(machines, client, B, name="Other")
     machines.run(100)
     moved = east.node.residents.by_id[there.id]

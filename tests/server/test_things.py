@@ -434,7 +434,7 @@ def test_an_operator_removes_what_players_left_and_not_what_was_planted(orchard)
     planted = {id for id in lying(client) if id.startswith("Apple")}
     # A planted thing may have got a text from a player.
     note = Egg((6, 6))
-    [note] = harness.node.play.items.checked([note], (0, 0))
+    [note] = harness.node.play.items.check_things([note], (0, 0))
     item = harness.node.play.items.item(note)[1]
     harness.node.store_client.store.put(ORCHARD, [item])
     harness.hosts[1].node.play.content.clear((0, 0))

@@ -161,12 +161,12 @@ class Ground:
                 if host.node.terrain._is_wall(*tile):
                     raise Broken(f"a player stands in a wall, at {tile}")
         for layer in self._harness.node.play.layers:
-            if layer.declared.forget < NEVER_DUE_MS:
+            if layer.options.forget < NEVER_DUE_MS:
                 # Each node forgets by its own clock, not at the same moment as others.
                 self._check_old(layer)
                 continue
             known = self._alike(layer.number)
-            if self._store is not None and layer.declared.persist:
+            if self._store is not None and layer.options.persist:
                 self._check_store(layer, known)
 
     def _check_old(self, layer: CellLayer) -> None:

@@ -58,9 +58,9 @@ def test_no_name_is_shown_for_longer_than_two_days(two):
     two.run(ASK_EVERY_MS)
     today = two.node.game.today
     two.clock.time += TWO_DAYS_MS - 2 * ASK_EVERY_MS
-    assert today.walked() == (["Mira"], 1)
+    assert today.recent_visitors() == (["Mira"], 1)
     two.clock.time += 3 * ASK_EVERY_MS
-    assert today.walked() == ([], 0)
+    assert today.recent_visitors() == ([], 0)
 
 
 @pytest.mark.parametrize("by_key", [False, True])
@@ -86,7 +86,7 @@ def test_only_a_limited_number_of_names_is_kept(two):
         today.note(70_000 + id, "\N{PILE OF POO}" * 20, "")
         two.run(ASK_EVERY_MS if id % 50 == 0 else 1)
     two.run(ASK_EVERY_MS)
-    assert today.walked()[1] == NAMES_MOST
+    assert today.recent_visitors()[1] == NAMES_MOST
     [item] = store.group(f"{TODAY_QUEUE} 2013-16", "today")
     assert len(item.body) < 12_000
 

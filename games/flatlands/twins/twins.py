@@ -17,7 +17,7 @@ from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.notes import MARK, Note, note
 from flatlands.games.flatlands.treasure import BOARD, beside_paths, is_planted
 from flatlands.server.game.hooks import Hook
-from flatlands.server.game.part_hooks import Seen
+from flatlands.server.game.part_hooks import PlayerView
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.world.terrain import GRASS, SAND
@@ -184,7 +184,7 @@ class Twins(Part):
                     waits[me.id] = Waits(me, twin, bool(others))
         return waits
 
-    def _partner(self, me: Me, others: list[Seen]) -> Seen | None:
+    def _partner(self, me: Me, others: list[PlayerView]) -> PlayerView | None:
         """Return one of `others` that is not the same person as a player, or None."""
         mark = me.owner[:MARK]
         if self._mark(me.id) != mark:
@@ -203,7 +203,7 @@ class Twins(Part):
             self._marks[player] = mark, now + (KNOWN_MS if mark else UNKNOWN_MS)
         return mark
 
-    def _open(self, me: Me, twin: Twin, stone: Tile, partner: Seen, other: Tile) -> None:
+    def _open(self, me: Me, twin: Twin, stone: Tile, partner: PlayerView, other: Tile) -> None:
         """Open a gem for a player on a stone and its partner on the other one."""
         pause = self.game.options.gem_pause
         then: list[Thing] = [
@@ -276,6 +276,6 @@ def _stones(twin: Twin) -> list[Tile]:
     return [(column - STONE_TILES, row), (column + STONE_TILES, row)]
 
 
-def _is_on(one: Seen, stone: Tile) -> bool:
+def _is_on(one: PlayerView, stone: Tile) -> bool:
     """Return whether a player stands on a stone."""
     return dist(one.place, (stone[0] + 0.5, stone[1] + 0.5)) <= ON_STONE_TILES

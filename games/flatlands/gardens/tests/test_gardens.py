@@ -160,10 +160,10 @@ def test_in_a_race_everybody_has_the_same_pace_even_on_a_road(world):
 def test_a_layer_that_is_full_of_paths_harms_nobody(world, monkeypatch):
     ada = world.join("Ada", 0, at=MEADOW)
     paths = part(world, Paths)
-    monkeypatch.setattr(paths.worn.layer, "declared", replace(paths.worn.declared, most=0))
+    monkeypatch.setattr(paths.worn.layer, "options", replace(paths.worn.options, most=0))
     walk(world, ada, 2)
     assert not ada.tiles("Paths.worn") and not world.game(0).node.stats["hooks_failed"]
-    assert paths.worn.declared.forget == WEEK * 1000
+    assert paths.worn.options.forget == WEEK * 1000
 
 
 # Gardens.
@@ -193,7 +193,7 @@ def test_a_player_that_has_planted_all_it_may_keeps_its_gems(world, monkeypatch)
     ada = world.join("Ada", 0, at=MEADOW)
     give(world, ada, 4)
     plants = part(world, Gardens).plants
-    monkeypatch.setattr(plants.layer, "declared", replace(plants.declared, per_owner=1))
+    monkeypatch.setattr(plants.layer, "options", replace(plants.options, per_owner=1))
     assert sow(world, ada, 0) == ""
     world.run(5)
     for n in (1, 2, 1):
@@ -280,7 +280,7 @@ def test_a_garden_that_is_visited_lasts_and_an_operator_can_remove_it(world, two
     sow(world, ada, 1), sow(world, bob, 2)
     monkeypatch.setattr(gardens, "RENEW_SECONDS", 30)
     layer = part(world, Gardens).plants.layer
-    assert layer.declared.forget == PLANT_SECONDS * 1000
+    assert layer.options.forget == PLANT_SECONDS * 1000
     square, place = part(world, Gardens).plants._index(east(1))
     before = layer.known(square).get(place)[1]
     world.run(20 + 2 * LOOK_SECONDS)

@@ -195,7 +195,7 @@ class Bench:
         for start in range(0, count, TURN):
             for square, gem in gems[start : start + TURN]:
                 node.replicas.squares[square].things.change([gem], [], self.loop.now())
-                touches.changed(square)
+                touches.things_changed(square)
             # A loop without pauses would use the CPU time for itself.
             until = time.monotonic() + PATIENCE
             while self.stats["things_taken"] - taken < min(start + TURN, count):

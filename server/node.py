@@ -152,23 +152,23 @@ class Node:
 
         #: Message between nodes -> the method that gets it.
         self._handlers: dict[type[object], Callable[[Any], None]] = {
-            peer_protocol.Heartbeat: self.peers.heartbeat,
-            peer_protocol.Echo: self.peers.echo,
-            peer_protocol.Takeover: self.takeovers.asked,
-            peer_protocol.Handover: self.takeovers.handed_over,
-            peer_protocol.Hosted: self.takeovers.hosted,
-            peer_protocol.Left: self.takeovers.left,
-            peer_protocol.Where: self.invitations.asked,
-            peer_protocol.Here: self.invitations.found,
-            peer_protocol.Watch: self._watch,
-            peer_protocol.Broadcast: self.delivery.received_broadcast,
-            peer_protocol.News: self.delivery.received_news,
-            peer_protocol.SendToOwner: self.delivery.received_for_owner,
-            peer_protocol.Send: self.delivery.received,
-            peer_protocol.Delivered: self.delivery.received_answer,
-            peer_protocol.Plan: self.router.received_plan,
-            peer_protocol.Seek: self.names.asked,
-            peer_protocol.Sought: self.names.sought,
+            peer_protocol.Heartbeat: self.peers.on_heartbeat,
+            peer_protocol.Echo: self.peers.on_echo,
+            peer_protocol.Takeover: self.takeovers.on_takeover,
+            peer_protocol.Handover: self.takeovers.on_handover,
+            peer_protocol.Hosted: self.takeovers.on_hosted,
+            peer_protocol.Left: self.takeovers.on_left,
+            peer_protocol.Where: self.invitations.on_where,
+            peer_protocol.Here: self.invitations.on_here,
+            peer_protocol.Watch: self._on_watch,
+            peer_protocol.Broadcast: self.delivery.on_broadcast,
+            peer_protocol.News: self.delivery.on_news,
+            peer_protocol.SendToOwner: self.delivery.on_send_to_owner,
+            peer_protocol.Send: self.delivery.on_send,
+            peer_protocol.Delivered: self.delivery.on_delivered,
+            peer_protocol.Plan: self.router.on_plan,
+            peer_protocol.Seek: self.names.on_seek,
+            peer_protocol.Sought: self.names.on_sought,
         }
 
     def listen(self) -> None:
@@ -215,9 +215,9 @@ class Node:
         if known or isinstance(message, peer_protocol.Heartbeat):
             handler(message)
 
-    def _watch(self, watch: Watch) -> None:
-        self.census.asked(watch.new, watch.parts)
-        self.counts.asked(watch.parts)
+    def _on_watch(self, watch: Watch) -> None:
+        self.census.on_watch(watch.new, watch.parts)
+        self.counts.on_watch(watch.parts)
 
     def set_terrain(self, terrain: Land) -> None:
         """Play on another ground from now on."""
@@ -232,7 +232,7 @@ class Node:
     def things_changed(self, square: Square) -> None:
         """Note that the things that lie in a square have changed."""
         if self.movement.touches is not None:
-            self.movement.touches.changed(square)
+            self.movement.touches.things_changed(square)
 
     def last_seq(self, id: int) -> int:
         """Return the highest seq known here of a player that is not here; -1 if none is known."""

@@ -114,8 +114,8 @@ class Viewers:
                 del outbox.players_by_square[resident.square]
             resident.square = to
             outbox.players_by_square.setdefault(to, {})[resident.id] = resident
-        assert outbox.delivered is not None
-        outbox.delivered.update(dict.fromkeys(outbox.players_by_square, 5))
+        assert outbox.batch_counts is not None
+        outbox.batch_counts.update(dict.fromkeys(outbox.players_by_square, 5))
 
     def second(self) -> float:
         """Do what the map does in a second, and return the seconds of CPU that it took."""

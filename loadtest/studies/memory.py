@@ -118,7 +118,10 @@ class _Growth:
         return round((after - before) / number)
 
     def _players(self) -> int:
-        return sum(len(heard.replica.players) for heard in self._node.replicas.squares.values())
+        return sum(
+            len(subscription.replica.players)
+            for subscription in self._node.replicas.squares.values()
+        )
 
     def squares(self) -> int:
         """Make it receive squares, far more than those that have players."""
@@ -128,10 +131,10 @@ class _Growth:
             for column in range(min(columns) - RING_SQUARES, max(columns) + RING_SQUARES + 1)
             for row in range(min(rows) - RING_SQUARES, max(rows) + RING_SQUARES + 1)
         ]
-        heard = self._node.replicas.squares
+        subscriptions = self._node.replicas.squares
         return self._took(
             lambda: self._node.replicas.need(wanted),
-            lambda: all(square.view.ready for square in heard.values()),
+            lambda: all(square.view.ready for square in subscriptions.values()),
             len(wanted),
         )
 

@@ -55,13 +55,13 @@ class Census:
         self._by_dot: dict[int, dict[DotPosition, list[Square]]] = {}
         self._counting = loop.timer(self._count)
 
-    def asked(self, new: bool, flat: list[int]) -> None:
+    def on_watch(self, new: bool, flat: list[int]) -> None:
         """Count some parts for another lease, and tell of them at once if whoever asks is new to
         them: `flat` is grain, column, row, most, grain ..."""
         now = self._loop.now()
         if not self._leases:
             # A node that asks for one part after the other makes this one count no more often.
-            self._outbox.take_delivered(keep_counting=True)
+            self._outbox.take_batch_counts(keep_counting=True)
             self._locate_players()
             self._counting.set(now + CENSUS_EVERY_MS)
         for at in range(0, len(flat), len(MapPart._fields)):
@@ -76,10 +76,10 @@ class Census:
         now = self._loop.now()
         self._leases = {part: until for part, until in self._leases.items() if until > now}
         self._published = {part: it for part, it in self._published.items() if part in self._leases}
-        delivered = self._outbox.take_delivered(keep_counting=bool(self._leases))
+        batch_counts = self._outbox.take_batch_counts(keep_counting=bool(self._leases))
         self._locate_players()
         for part in self._leases:
-            self._publish_part(part, delivered)
+            self._publish_part(part, batch_counts)
         if self._leases:
             self._counting.set(now + CENSUS_EVERY_MS)
 
@@ -96,8 +96,8 @@ class Census:
                 computers = sum(id < wild_from for id in players)
             self._squares[square] = people, computers
 
-    def _publish_part(self, part: MapPart, delivered: dict[Square, int]) -> None:
-        """Publish how many players are where in a part; `delivered` is how many batches were
+    def _publish_part(self, part: MapPart, batch_counts: dict[Square, int]) -> None:
+        """Publish how many players are where in a part; `batch_counts` is how many batches were
         published in each square since the last count."""
         last = self._published.pop(part, NEVER_PUBLISHED)
         by_dot = self._by_dot.get(part.grain)
@@ -112,10 +112,10 @@ class Census:
         grain = finest(squares, part, last[1])
         if squares:
             self._published[part] = self._loop.now(), grain
-        self._publish(part, grain, self._joined(squares, grain, part == WORLD_SQUARES, delivered))
+        self._publish(part, grain, self._dots(squares, grain, part == WORLD_SQUARES, batch_counts))
 
-    def _joined(
-        self, squares: list[Square], grain: int, wild: bool, delivered: dict[Square, int]
+    def _dots(
+        self, squares: list[Square], grain: int, wild: bool, batch_counts: dict[Square, int]
     ) -> list[int]:
         """Return the dots of a grain that hold some squares; with `wild` also those without anybody
         who counts."""
@@ -125,7 +125,7 @@ class Census:
             people, computers = self._squares[square]
             if not (people or computers or wild):
                 continue
-            batches = delivered.get(square, 0)
+            batches = batch_counts.get(square, 0)
             if grain:
                 square = (square[0] + shift) >> grain, (square[1] + shift) >> grain
                 if square in dots:

@@ -80,7 +80,7 @@ class Counts:
 
     # What nodes say.
 
-    def asked(self, flat: list[int]) -> None:
+    def on_watch(self, flat: list[int]) -> None:
         """Note that a node asks for parts: this node hears the answers, too."""
         for at in range(0, len(flat), len(MapPart._fields)):
             known = self._known.get(MapPart(*flat[at : at + len(MapPart._fields)]))

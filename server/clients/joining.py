@@ -109,7 +109,7 @@ def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
     if request.hello.token is not None and not admitted.back:
         node.stats["unknown_tokens"] += 1
         session.answer(protocol.error("token", UNKNOWN_TOKEN))
-    if not node.peers.sees_everyone:
+    if not node.peers.is_linked:
         session.send_link()
     node.residents.attach(resident, session, view)
     if node.play.has_join_hooks and not admitted.resumed:

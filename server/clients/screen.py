@@ -128,7 +128,7 @@ class ClientScreen:
 
     def send_link(self) -> None:
         """Tell the client whether this node is linked to the others."""
-        linked = self.node.peers.sees_everyone
+        linked = self.node.peers.is_linked
         if self._write(frame(protocol.link(linked))):
             self._link_sent = linked
 
@@ -229,6 +229,6 @@ class ClientScreen:
             return
         self.lags_since = None
         self.node.stats["resyncs"] += 1
-        if self._link_sent != self.node.peers.sees_everyone:
+        if self._link_sent != self.node.peers.is_linked:
             self.send_link()
         self._write(frame(protocol.resync()) + self._holding(None, resident.held))

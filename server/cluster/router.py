@@ -93,7 +93,7 @@ class Router(Placement[str], StatelessHolder):
     # The plan.
 
     def _may_hold(self) -> bool:
-        return self._peers.state == ALIVE and self._peers.linked
+        return self._peers.state == ALIVE and self._peers.broker_up
 
     def begin(self, _found: None) -> None:
         """Go on with the plan that was told last, if it still holds; or begin with the busiest
@@ -151,7 +151,7 @@ class Router(Placement[str], StatelessHolder):
             if peer.state == ALIVE and peer.load.machine:
                 yield peer.load.machine
 
-    def received_plan(self, message: peer_protocol.Plan) -> None:
+    def on_plan(self, message: peer_protocol.Plan) -> None:
         """Take the plan that a node has published. If two nodes publish one, all believe the
         same."""
         node, term, plan = message

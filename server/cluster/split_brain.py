@@ -60,7 +60,7 @@ class SplitBrainDetector:
     def _turn(self) -> None:
         now, peers = self._loop.now(), self._peers
         # A node that does not hear itself is no witness.
-        if peers.state == ALIVE and peers.link_up:
+        if peers.state == ALIVE and peers.echoes_return:
             self._store_client.ask(self._write, self._wrote)
         self._seen = {
             id: (first, last)

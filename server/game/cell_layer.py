@@ -283,10 +283,10 @@ class CellLayer:
 
     # What squares need of a layer.
 
-    def changed(self, square: Square, indexes: Sequence[int]) -> None:
+    def tiles_changed(self, square: Square, indexes: Sequence[int]) -> None:
         """Note that tiles of a square, by their numbers there, have other values at this node."""
         if self.options.solid is not None:
-            self._node.terrain.changed(square, indexes)
+            self._node.terrain.tiles_changed(square, indexes)
 
     def unsaved_since(self) -> int:
         """Return the node time, in ms, from which the store may not have what was written; 0 if

@@ -94,14 +94,14 @@ class Delivery:
         pack_message(name, fields)
         message = Broadcast(self._node, name, fields, around)
         if not self._bus.to_all(pack(message)):
-            self.received_broadcast(message)
+            self.on_broadcast(message)
 
     def publish(self, name: str, fields: list[object]) -> None:
         """Publish news to all nodes of the world, this one included."""
         pack_message(name, fields)
         message = News(self._node, name, fields)
         if not self._bus.to_all(pack(message)):
-            self.received_news(message)
+            self.on_news(message)
 
     def send(self, player: int, name: str, fields: list[object]) -> None:
         """Send to the page of a player, at whichever node it is."""
@@ -113,7 +113,7 @@ class Delivery:
         pack_message(name, fields)
         message = SendToOwner(self._node, owner, name, fields)
         if not self._bus.to_all(pack(message)):
-            self.received_for_owner(message)
+            self.on_send_to_owner(message)
 
     def deliver(self, player: int, name: str, fields: list[object]) -> bool:
         """Send to the page of a player, and return whether a node that has the player has written
@@ -142,24 +142,24 @@ class Delivery:
 
     # What other nodes have sent.
 
-    def received_broadcast(self, message: Broadcast) -> None:
+    def on_broadcast(self, message: Broadcast) -> None:
         """Show a message of the game to those players of this node for whom it is."""
         shown = _read(message.name, message.fields)
         self._residents.each_screen(lambda screen: screen.answer(shown), message.around)
 
-    def received_news(self, message: News) -> None:
+    def on_news(self, message: News) -> None:
         """Give news to the game."""
         _read(message.name, message.fields)
         self._news_listener(message.name, message.fields)
 
-    def received_for_owner(self, message: SendToOwner) -> None:
+    def on_send_to_owner(self, message: SendToOwner) -> None:
         """Show a message to a person, in each of its windows at this node."""
         shown = _read(message.name, message.fields)
         for resident in self._residents.by_id.values():
             if resident.owner == message.owner and resident.screen is not None:
                 resident.screen.answer(shown)
 
-    def received(self, message: Send) -> None:
+    def on_send(self, message: Send) -> None:
         """Show a message to a player if it is here, and answer if the sender waits for that."""
         shown = _read(message.name, message.fields)
         key = message.node, message.nonce
@@ -170,7 +170,7 @@ class Delivery:
             answer = Delivered(self._node, message.node, message.nonce)
             self._bus.to_node(message.node, pack(answer))
 
-    def received_answer(self, message: Delivered) -> None:
+    def on_delivered(self, message: Delivered) -> None:
         """Note that a message of this node was delivered."""
         if message.to == self._node and message.nonce in self._requests:
             self._requests[message.nonce].answer.set(True)

@@ -261,8 +261,8 @@ class Part(PartHooks[_M]):
 
     def players_in(self, square: Square) -> list[PlayerView]:
         """Return the players in a square, as this node knows them, without computer players."""
-        heard = self.node.replicas.squares.get(square)
-        players = [] if heard is None else heard.replica.players.values()
+        subscription = self.node.replicas.squares.get(square)
+        players = [] if subscription is None else subscription.replica.players.values()
         return [player_view(self.game, player) for player in players if player.id >= OTHERS_FROM]
 
     def players_near(self, tile: Tile, reach: int) -> list[PlayerView]:

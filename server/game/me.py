@@ -253,7 +253,7 @@ class Me(PlayerInfo):
         """Note that the player has made what lies somewhere from now on, and does not touch it."""
         touches = self._node.movement.touches
         if touches is not None and self.is_local:
-            touches.made(self._resident, thing.id, thing.version)
+            touches.ignore_own(self._resident, thing.id, thing.version)
 
     def record(self) -> None:
         """Record the player's way from now on, for `recorded`, and forget what was recorded before.

@@ -77,7 +77,7 @@ class Play:
             f"once {name} {node.channels.ground_id}",
             node.store_client,
             node.loop,
-            StatelessHolder(lambda: bool(node.peers.linked)),
+            StatelessHolder(lambda: bool(node.peers.broker_up)),
         )
         self._needs_leader = False
         self._declarations = Declarations(self._parts, node.square_context)

@@ -106,7 +106,7 @@ class Invitations:
             face(self._movement, host, dx, dy, now)
         return host.name, place, (-dx, -dy)
 
-    def asked(self, question: Where) -> None:
+    def on_where(self, question: Where) -> None:
         """Answer another node that asks for a player, if the player is here."""
         resident = self._residents.by_id.get(question.player)
         if resident is not None:
@@ -114,7 +114,7 @@ class Invitations:
             answer = Here(self._node, question.node, question.nonce, name, *place, *way)
             self._bus.to_node(question.node, pack(answer))
 
-    def found(self, answer: Here) -> None:
+    def on_here(self, answer: Here) -> None:
         """Take the answer of a node that has a player, if it is for this node."""
         if answer.to == self._node and answer.nonce in self._asked:
             self._overdue.drop(answer.nonce)

@@ -87,8 +87,8 @@ class Meetings:
         around = {(c + dc, r + dr) for c, r in squares for dc in (-1, 0, 1) for dr in (-1, 0, 1)}
         found: dict[int, Player] = {}
         for square in around:
-            heard = self._squares.get(square)
-            for id, player in {} if heard is None else heard.replica.players.items():
+            subscription = self._squares.get(square)
+            for id, player in {} if subscription is None else subscription.replica.players.items():
                 # One that has just crossed a border may be in both squares.
                 if id >= OTHERS_FROM and (id not in found or found[id].seq < player.seq):
                     found[id] = player

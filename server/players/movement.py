@@ -392,7 +392,7 @@ class Movement:
                 self._replicas.let_go((before,))
                 self.enter(resident)
                 if self.steps is not None:
-                    self.steps.entered(resident, before)
+                    self.steps.square_entered(resident, before)
                 if self.touches is not None:
                     self.touches.check(resident, t)
                 self._loop.stats["crossings"] += 1

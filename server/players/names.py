@@ -92,7 +92,7 @@ class NameSearch:
         self._overdue.put(nonce, now + NAME_ANSWER_MS)
         self._bus.to_all(pack(Seek(self._bus.node, nonce, *question)))
 
-    def asked(self, question: Seek) -> None:
+    def on_seek(self, question: Seek) -> None:
         """Answer another node, unless this node was asked too often."""
         node, nonce, text, column, row = question
         if node != self._bus.node and self._rates.spend("looks", NAME_LOOKS, self._loop.now()):
@@ -100,7 +100,7 @@ class NameSearch:
             if found:
                 self._bus.to_node(node, pack(Sought(self._bus.node, node, nonce, found)))
 
-    def sought(self, answer: Sought) -> None:
+    def on_sought(self, answer: Sought) -> None:
         """Take the answer of a node, if it is for this one."""
         if answer.to == self._bus.node and answer.nonce in self._asked:
             self._asked[answer.nonce][1].extend(answer.found)

@@ -61,7 +61,7 @@ class Steps:
             way = self._ways[resident] = _Way(now, tile_at(track, now))
             self._plan(resident, way, track)
 
-    def entered(self, resident: Resident, before: Square) -> None:
+    def square_entered(self, resident: Resident, before: Square) -> None:
         """Note that a resident has come into another square."""
         self._on_enter(resident, before)
 

@@ -236,7 +236,7 @@ class Takeovers:
 
     # What other nodes publish.
 
-    def asked(self, takeover: Takeover) -> None:
+    def on_takeover(self, takeover: Takeover) -> None:
         """Hand a player over to a node that asks for it, or answer where it left."""
         node, id = takeover
         if node == self._node:
@@ -270,7 +270,7 @@ class Takeovers:
         )
         self._bus.to_node(node, pack(answer))
 
-    def handed_over(self, player: Handover) -> None:
+    def on_handover(self, player: Handover) -> None:
         """Take the answer to a takeover, if it is for this node."""
         if player.to == self._node:
             is_asked = player.player in self._asked
@@ -289,7 +289,7 @@ class Takeovers:
             self._raise_seq_above(id, taken_over.seq)
             self.announce([id])
 
-    def hosted(self, player: Hosted) -> None:
+    def on_hosted(self, player: Hosted) -> None:
         """Compare a player that came back to another node with those that are, or were, here."""
         node, id, seq = player
         if node == self._node:
@@ -309,12 +309,12 @@ class Takeovers:
             else:
                 self._publish_left(id, last)
 
-    def left(self, player: Left) -> None:
+    def on_left(self, player: Left) -> None:
         """Raise the seq of a player, if it is here, above that with which it left another node."""
         if player.node != self._node:
             self._raise_seq_above(player.player, player.seq)
 
-    def entered(self, node: int, _square: Square, id: int, seq: int) -> None:
+    def player_entered(self, node: int, _square: Square, id: int, seq: int) -> None:
         """Compare a player that another node has published in a square with those that are, or
         were, here."""
         resident = self._residents.by_id.get(id)
@@ -324,7 +324,7 @@ class Takeovers:
         if id in self.released:
             self._compare_released(id, seq)
 
-    def exited(self, _square: Square, id: int, seq: int) -> None:
+    def player_exited(self, _square: Square, id: int, seq: int) -> None:
         """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
         self._raise_seq_above(id, seq)
         self._has_arrived(id, seq)

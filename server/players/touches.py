@@ -84,7 +84,7 @@ class Touches:
         self._settle(resident, since)
         self._plan(resident, resident.track, since)
 
-    def made(self, resident: Resident, id: str, version: int) -> None:
+    def ignore_own(self, resident: Resident, id: str, version: int) -> None:
         """Note that a resident itself has made this version of a thing. If it has touched the thing
         and is still near, it does not touch this version: so a hook that changes what is touched is
         not called again by its own change."""
@@ -102,8 +102,8 @@ class Touches:
             x, y = resident.track.at(due)
             failed = False
             for square, thing, at_x, at_y, reach in near:
-                heard = self._squares.get(square)
-                there = heard is not None and heard.things.get(thing.id) == thing
+                subscription = self._squares.get(square)
+                there = subscription is not None and subscription.things.get(thing.id) == thing
                 if there and _is_within(x - at_x, y - at_y, reach + ROUNDED_UNITS):
                     touched = self._touched.setdefault(resident, {})
                     # It may have lain there before `made` was told of it.
@@ -163,12 +163,12 @@ class Touches:
                     found += some
         return found
 
-    def changed(self, square: Square) -> None:
+    def things_changed(self, square: Square) -> None:
         """Note that other things lie in a square now, or that this node no longer receives it."""
-        heard, span = self._squares.get(square), self._span
+        subscription, span = self._squares.get(square), self._span
         there: list[_Near] = [
             (square, thing, square[0] * span + thing.x, square[1] * span + thing.y, reach)
-            for thing in (() if heard is None else heard.things.lying())
+            for thing in (() if subscription is None else subscription.things.lying())
             if (reach := self._reaches.get(thing.kind)) is not None
         ]
         before = {thing.id: thing.version for _, thing, _, _, _ in self._there.get(square, ())}

@@ -86,15 +86,15 @@ class Walls:
 
     def _layers(self, square: Square) -> Iterator[tuple[bytearray, int]]:
         """Yield the values of those layers of a square that have walls, and the lowest wall."""
-        heard = self._squares.get(square)
-        if heard is not None and heard.layers is not None:
+        subscription = self._squares.get(square)
+        if subscription is not None and subscription.layers is not None:
             for number, least in self._solid:
-                if tiles := heard.layers.tiles.get(number):
+                if tiles := subscription.layers.tiles.get(number):
                     yield tiles.values, least
 
     # What becomes of players in the way.
 
-    def changed(self, square: Square, places: Iterable[int]) -> None:
+    def tiles_changed(self, square: Square, places: Iterable[int]) -> None:
         """Note that tiles of a square, by their numbers there, have other values."""
         if not self._changed:
             self._loop.call_soon(self._redirect_walkers)

@@ -91,8 +91,10 @@ class Watcher:
                 "--broker, --world and SECRET_KEY with those of the servers"
             )
         gevent.sleep(SETTLES_AFTER_S)
-        heard = self.node.replicas.squares
-        self._wait(lambda: all(each.view.ready for each in heard.values()), SETTLES_WITHIN_S)
+        subscriptions = self.node.replicas.squares
+        self._wait(
+            lambda: all(each.view.ready for each in subscriptions.values()), SETTLES_WITHIN_S
+        )
 
     def _wait(self, done: Callable[[], bool], seconds: float) -> None:
         until = self.loop.now() + seconds * 1000
@@ -178,11 +180,11 @@ class Watcher:
 
     # Players who go from one square into another. Nodes name the new one only later.
 
-    def entered(self, _node: int, _square: Square, id: int, _seq: int) -> None:
+    def player_entered(self, _node: int, _square: Square, id: int, _seq: int) -> None:
         """Note that a player is in a square."""
         self._between.pop(id, None)
 
-    def exited(self, _square: Square, id: int, _seq: int) -> None:
+    def player_exited(self, _square: Square, id: int, _seq: int) -> None:
         """Keep a player that is about to be removed from a square, until it enters another."""
         player = self.node.replicas.player(id)
         if player is not None:
@@ -191,7 +193,7 @@ class Watcher:
     def enter_ignored(self, id: int, seq: int) -> None:
         """Do nothing: only a node that hosts players can say more."""
 
-    def received(self, _square: Square, events: Sequence[Event]) -> None:
+    def events_applied(self, _square: Square, events: Sequence[Event]) -> None:
         """Subscribe to the squares into which players go, and forget those who are gone."""
         for event in events:
             if isinstance(event, GoneEvent):
@@ -218,8 +220,8 @@ class Watcher:
     def players(self) -> list[tuple[Square, Player]]:
         """Return all players, each once, with the squares in which they are."""
         found: dict[int, tuple[Square, Player]] = {}
-        for square, heard in self.node.replicas.squares.items():
-            for id, player in heard.replica.players.items():
+        for square, subscription in self.node.replicas.squares.items():
+            for id, player in subscription.replica.players.items():
                 known = found.get(id)
                 # Between two squares it may be known in both.
                 if known is None or player.seq > known[1].seq:

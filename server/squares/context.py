@@ -28,10 +28,10 @@ RENEW_EVERY: Final = 600.0
 class PlayerListener(Protocol):
     """The part of the node that must know what other nodes publish about players."""
 
-    def entered(self, node: int, square: Square, id: int, seq: int) -> None:
+    def player_entered(self, node: int, square: Square, id: int, seq: int) -> None:
         """`node`, another node, has published that a player has come into a square or is in it."""
 
-    def exited(self, square: Square, id: int, seq: int) -> None:
+    def player_exited(self, square: Square, id: int, seq: int) -> None:
         """Another node has published that a player left a square, or is gone from it."""
 
     def enter_ignored(self, id: int, seq: int) -> None:
@@ -45,7 +45,7 @@ class PlayerListener(Protocol):
 class SquareObserver(Protocol):
     """The part of the node that watches what happens in its squares."""
 
-    def received(self, square: Square, events: Sequence[Event]) -> None:
+    def events_applied(self, square: Square, events: Sequence[Event]) -> None:
         """A batch with these events, and perhaps tracks, was applied in a square."""
 
 
@@ -164,16 +164,16 @@ class SquareContext:
         old: list[Event] = []
         for event in events:
             if isinstance(event, EnterEvent):
-                if not self._entered(node, replica.square, event, now):
+                if not self._report_enter(node, replica.square, event, now):
                     old.append(event)
             elif isinstance(event, LeaveEvent | GoneEvent):
-                self._exited(node, replica.square, event)
+                self._report_exit(node, replica.square, event)
         return old
 
-    def _entered(self, node: int, square: Square, enter: EnterEvent, now: int) -> bool:
+    def _report_enter(self, node: int, square: Square, enter: EnterEvent, now: int) -> bool:
         """Report an enter; return whether its seq is higher than that of the player's removal."""
         id, seq = enter.id, enter.seq
-        self.player_listener.entered(node, square, id, seq)
+        self.player_listener.player_entered(node, square, id, seq)
         removed_at = self.tombstones.seq(id, now)
         others = self._elsewhere(node, id)
         left_behind = [player.seq for player in others if not self.peers.is_alive(player.node)]
@@ -184,10 +184,10 @@ class SquareContext:
             self._contested.add(id)
         return seq > removed_at
 
-    def _exited(self, node: int, square: Square, event: LeaveEvent | GoneEvent) -> None:
+    def _report_exit(self, node: int, square: Square, event: LeaveEvent | GoneEvent) -> None:
         """Report a leave or a gone."""
         id, seq = event.id, event.seq
-        self.player_listener.exited(square, id, seq)
+        self.player_listener.player_exited(square, id, seq)
         if id in self._contested or any(one.seq <= seq for one in self._elsewhere(node, id)):
             self._contested.discard(id)
             self.player_listener.enter_ignored(id, seq)

@@ -55,7 +55,7 @@ class Crowd:
         self._flushed_at = 0
 
     @property
-    def waits(self) -> bool:
+    def has_news(self) -> bool:
         """Whether there are moves that screens were not told of."""
         return bool(self._moved.before)
 

@@ -102,11 +102,11 @@ class CrowdNews:
         self.own: list[tuple[Screen, bytes]] = []
 
 
-class Crowded(Protocol):
+class HubCrowd(Protocol):
     """A crowd, as the hub knows it: see crowds.py."""
 
     @property
-    def waits(self) -> bool:
+    def has_news(self) -> bool:
         """Whether there is anything to send."""
 
     def collect(self, now: int) -> CrowdNews:
@@ -154,7 +154,7 @@ class Hub:
         self._changed: set[Square] = set()
         self._again: set[Square] = set()
         #: Square -> the crowd there, if it has anything to tell in the next flush.
-        self._crowds: dict[Square, Crowded] = {}
+        self._crowds: dict[Square, HubCrowd] = {}
         self._timer = loop.timer(self.flush)
         self._crowd_timer = loop.timer(self._schedule_flush)
         #: Node time in ms for which a flush is planned, or None.
@@ -268,7 +268,7 @@ class Hub:
             self._messages.setdefault(square, {})[what] = make
             self._schedule_flush()
 
-    def schedule_crowd(self, square: Square, crowd: Crowded) -> bool:
+    def schedule_crowd(self, square: Square, crowd: HubCrowd) -> bool:
         """Let a crowd tell in the next flush what it has to; return False if no screen holds its
         square."""
         if square not in self._holding:
@@ -301,13 +301,13 @@ class Hub:
         now = self._loop.now()
         late = 0 if self._planned is None else now - self._planned
         self._planned = None
-        begun = self._begun() if number % FLUSHES_A_SAMPLE == 0 else []
+        begun = self._begin_times() if number % FLUSHES_A_SAMPLE == 0 else []
         writes = size = batches_sent = 0
         own: dict[Screen, list[bytes]] = {}
         for group in self._collect(now, own):
             frames, batches, crowds = group.frames, group.batches, group.crowds
             group.frames, group.batches, group.crowds = [], [], []
-            data = _joined(frames, number, now, batches, crowds)
+            data = _flush_bytes(frames, number, now, batches, crowds)
             screens = len(group.screens)
             writes += screens
             size += len(data) * screens
@@ -319,7 +319,7 @@ class Hub:
                     if mine is None:
                         screen.flush(data, number, now)
                     else:
-                        one = _joined(frames, number, now, batches + mine, crowds)
+                        one = _flush_bytes(frames, number, now, batches + mine, crowds)
                         screen.flush(one, number, now)
                 except Exception:
                     self._loop.failed()
@@ -338,11 +338,11 @@ class Hub:
         self.stats["flushed_bytes"] += size
         self.stats["batches_sent"] += batches_sent
 
-    def _begun(self) -> list[int]:
+    def _begin_times(self) -> list[int]:
         """Return the times, by this node's clock, of the first event in each batch that arrived."""
         return [sent for batches in self._arrived.values() for _, sent, _ in batches]
 
-    def _made(self, makers: Iterable[Callable[[], bytes]]) -> list[bytes]:
+    def _make_frames(self, makers: Iterable[Callable[[], bytes]]) -> list[bytes]:
         """Return the frames of the messages that some functions make."""
         frames = []
         for make in makers:
@@ -361,7 +361,7 @@ class Hub:
         messages, self._messages = self._messages, {}
         groups: dict[Group, None] = {}
         for square, makers in messages.items():
-            frames = self._made(makers.values())
+            frames = self._make_frames(makers.values())
             for group in self._holding[square]:
                 groups[group] = None
                 group.frames += frames
@@ -378,7 +378,7 @@ class Hub:
         crowds, self._crowds = self._crowds, {}
         for square, crowd in crowds.items():
             said = crowd.collect(now)
-            if crowd.waits:
+            if crowd.has_news:
                 self._crowds[square] = crowd
             if not said.batches and not said.crowd:
                 continue
@@ -402,7 +402,7 @@ def flush_interval(screens: int) -> float:
     return least
 
 
-def _joined(
+def _flush_bytes(
     frames: list[bytes], number: int, now: int, batches: list[bytes], crowds: list[bytes]
 ) -> bytes:
     """Return the frames of a flush, after others that go with it."""

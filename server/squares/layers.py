@@ -41,7 +41,7 @@ class LayerSpec(Protocol):
     #: Which of two writes to a tile counts: see world/tiles.py.
     rule: int
 
-    def changed(self, square: Square, indexes: Sequence[int]) -> None:
+    def tiles_changed(self, square: Square, indexes: Sequence[int]) -> None:
         """Note that tiles of a square, by their numbers there, have other values at this node."""
 
     def unsaved_since(self) -> int:
@@ -75,7 +75,7 @@ class LayerRegistry:
         #: What was received, the oldest first: when, from which node, where, and what.
         self._received: deque[tuple[int, int, Square, Sequence[Any]]] = deque()
         #: What may not be in the store: node -> (layer, square) -> its writes.
-        self._held: dict[int, dict[tuple[int, Square], Tiles]] = {}
+        self._unstored: dict[int, dict[tuple[int, Square], Tiles]] = {}
         loop.every(LAYERS_CHECKED_EVERY_MS, self._check)
 
     def add(self, layer: LayerSpec) -> int:
@@ -90,7 +90,7 @@ class LayerRegistry:
             if self.layers and not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
                 raise Malformed("it writes on tiles that do not exist")
 
-    def timely(self, writes: Sequence[Any]) -> Sequence[Any]:
+    def timely_writes(self, writes: Sequence[Any]) -> Sequence[Any]:
         """Return the writes that are neither forgotten nor ahead of all clocks."""
         latest = self._loop.now() + AHEAD
         timely: list[Any] = []
@@ -100,7 +100,7 @@ class LayerRegistry:
                 self._loop.stats["writes_refused"] += late // WRITE.size
         return timely
 
-    def received(self, node: int, square: Square, writes: Sequence[Any]) -> None:
+    def note_received(self, node: int, square: Square, writes: Sequence[Any]) -> None:
         """Keep what a node says was written in a square, as Content has it."""
         self._received.append((self._loop.now(), node, square, writes))
 
@@ -108,7 +108,7 @@ class LayerRegistry:
         """Put all that the store may not have there now, since this node stops."""
         while self._received:
             self._hold(*self._received.popleft()[1:])
-        for node in list(self._held):
+        for node in list(self._unstored):
             self._adopt(node)
         self._say_stored()
 
@@ -122,14 +122,14 @@ class LayerRegistry:
         received, peers = self._received, self._peers.peers
         while received and received[0][0] <= self._loop.now() - RECEIVED_CHECKED_AFTER_MS:
             self._hold(*received.popleft()[1:])
-        for node, held in list(self._held.items()):
+        for node, unstored in list(self._unstored.items()):
             if node not in peers:
                 self._adopt(node)
                 continue
-            for key in [key for key, it in held.items() if not it.pack(peers[node].stored)]:
-                del held[key]
-            if not held:
-                del self._held[node]
+            for key in [key for key, it in unstored.items() if not it.pack(peers[node].stored)]:
+                del unstored[key]
+            if not unstored:
+                del self._unstored[node]
 
     def _hold(self, node: int, square: Square, writes: Sequence[Any]) -> None:
         """Keep what may not be in the store: for each tile, the write that counts."""
@@ -137,13 +137,13 @@ class LayerRegistry:
         since = 0 if peer is None else peer.stored
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
             if self.layers[layer].is_adopted and (left := between(some, since, _EVER)):
-                held, rule = self._held.setdefault(node, {}), self.layers[layer].rule
-                tiles = held.get((layer, square)) or Tiles(self.tiles, rule)
+                unstored, rule = self._unstored.setdefault(node, {}), self.layers[layer].rule
+                tiles = unstored.get((layer, square)) or Tiles(self.tiles, rule)
                 tiles.apply(left)
-                held[layer, square] = tiles
+                unstored[layer, square] = tiles
 
     def _adopt(self, node: int) -> None:
-        for (layer, square), tiles in self._held.pop(node).items():
+        for (layer, square), tiles in self._unstored.pop(node).items():
             self.layers[layer].adopt(square, tiles.pack())
 
 
@@ -158,16 +158,16 @@ class Layers:
         #: Number of a layer -> its tiles. Layers on which nobody has written are left out.
         self.tiles: dict[int, Tiles] = {}
         #: Number of a layer -> its tiles that screens are still to be told of.
-        self._changed: dict[int, set[int]] = {}
+        self._untold: dict[int, set[int]] = {}
         #: The frames that tell screens all of it, or None if it has changed since they were made.
         self._frames: bytes | None = b""
 
     def apply_remote(self, node: int, writes: Sequence[Any]) -> None:
         """Apply writes that another node tells of, which have been checked."""
         if writes:
-            timely = self._registry.timely(writes)
+            timely = self._registry.timely_writes(writes)
             self.apply(timely)
-            self._registry.received(node, self._square, timely)
+            self._registry.note_received(node, self._square, timely)
 
     def apply(self, writes: Sequence[Any]) -> None:
         """Apply writes, and tell screens with the next flush what they have changed."""
@@ -185,14 +185,14 @@ class Layers:
 
     def _send_changes(self, layer: int, changed: Sequence[int]) -> None:
         if changed:
-            self._registry.layers[layer].changed(self._square, changed)
+            self._registry.layers[layer].tiles_changed(self._square, changed)
             self._frames = None
-            self._changed.setdefault(layer, set()).update(changed)
+            self._untold.setdefault(layer, set()).update(changed)
             self._registry.hub.send(self._square, layer, lambda: self._news(layer))
 
     def _news(self, layer: int) -> bytes:
         """Return what has changed in a layer as a message, or all of it if that is shorter."""
-        values, changed = self.tiles[layer].values, self._changed.pop(layer)
+        values, changed = self.tiles[layer].values, self._untold.pop(layer)
         if len(changed) * CHANGED.size >= len(values):
             return self._whole(layer)
         packed = [CHANGED.pack(tile, values[tile]) for tile in changed]

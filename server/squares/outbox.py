@@ -58,13 +58,13 @@ KEEPALIVE_POSTPONED: Final = 250
 class OwnBatch:
     """A batch that this node has published.
 
-    `published` and `sent` are the node times in ms at which it was published and begun; ages in
+    `published_at` and `sent` are the node times in ms at which it was published and begun; ages in
     `content` count from `sent`. `body` is the content as it was packed, and `payload` the whole
     message.
     """
 
     number: int
-    published: int
+    published_at: int
     sent: int
     content: Content
     body: BatchBody
@@ -74,7 +74,7 @@ class OwnBatch:
 class PublishListener(Protocol):
     """A square that this node is subscribed to, and publishes in: see subscription.py."""
 
-    def published(self, batch: OwnBatch, taken: bool) -> None:
+    def batch_published(self, batch: OwnBatch, taken: bool) -> None:
         """Expect a batch of this node back from the broker, unless `taken` is False: then the
         broker has refused it."""
 
@@ -179,7 +179,7 @@ class Keepalives:
         """Return whether this node sends keepalives in a square."""
         return square in self._last
 
-    def published(self, square: Square, number: int) -> None:
+    def note_published(self, square: Square, number: int) -> None:
         """Note that a batch or full state with this number is published in a square."""
         last = self._last.get(square)
         now = self._loop.now()
@@ -265,7 +265,7 @@ class Outbox:
         #: in the square.
         self.numbers: dict[Square, int] = {}
         #: Square -> how many batches were published there, while somebody counts them; or None.
-        self.delivered: dict[Square, int] | None = None
+        self.batch_counts: dict[Square, int] | None = None
         #: The last number in any square.
         self._number = 0
         self._slots = Slots()
@@ -443,25 +443,25 @@ class Outbox:
         body = protocol.body(content)
         payload = peer_batches.batch(square, self._bus.node, previous, number, sent, body, content)
         self._loop.stats["batches"] += 1
-        if self.delivered is not None:
-            self.delivered[square] = self.delivered.get(square, 0) + 1
+        if self.batch_counts is not None:
+            self.batch_counts[square] = self.batch_counts.get(square, 0) + 1
         taken = self._bus.publish(square, payload)
         subscription = self._subscriptions.get(square)
         if subscription is not None:
             batch = OwnBatch(number, self._loop.now(), sent, content, body, payload)
-            subscription.published(batch, taken)
+            subscription.batch_published(batch, taken)
 
-    def take_delivered(self, *, keep_counting: bool) -> dict[Square, int]:
+    def take_batch_counts(self, *, keep_counting: bool) -> dict[Square, int]:
         """Return how many batches were published in each square since this was called last, if it
         was to `keep_counting`."""
-        delivered, self.delivered = self.delivered or {}, {} if keep_counting else None
-        return delivered
+        batch_counts, self.batch_counts = self.batch_counts or {}, {} if keep_counting else None
+        return batch_counts
 
     def next_number(self, square: Square) -> int:
         """Return the number of the next batch or full state, which is published in `square`."""
         self._number += 1
         self.numbers[square] = self._number
-        self.keepalives.published(square, self._number)
+        self.keepalives.note_published(square, self._number)
         return self._number
 
 

@@ -240,16 +240,16 @@ class Peers:
         #: What is wrong with the servers of the broker that do not answer.
         self.broken: list[str] = []
         #: Whether what this node sends itself comes back, and all of the broker's servers answer.
-        self.linked = True
+        self.broker_up = True
         #: Whether players of this node see those of all others, as far as it knows.
-        self.sees_everyone = True
+        self.is_linked = True
         #: Whether some node is known to live but is not heard (cluster/split_brain.py).
         self.split_brain = False
         #: When something last came back (or this object was made), and when something first did.
         self._last_echo = loop.now()
         self._first_echo: int | None = None
         #: Whether what this node sends itself comes back, and when it sent the last thing that did.
-        self.link_up = True
+        self.echoes_return = True
         self.echoed_until = 0
         #: Pairs of identities, of this node's store and another's -> when that was first noticed.
         self._other_stores: dict[tuple[str, str], int] = {}
@@ -273,7 +273,7 @@ class Peers:
         self, gone: Callable[[int, bool], None], link_changed: Callable[[], None]
     ) -> None:
         """Call `gone` with the id of each node that is dead and False, and with True once it has
-        been silent for NODE_GONE_MS; and `link_changed` when `sees_everyone` has changed."""
+        been silent for NODE_GONE_MS; and `link_changed` when `is_linked` has changed."""
         self._gone, self._link_changed = gone, link_changed
 
     def set_load(self, load: NodeLoad) -> None:
@@ -409,7 +409,7 @@ class Peers:
             self.publish(self.state)
         return due
 
-    def heartbeat(self, beat: Heartbeat) -> None:
+    def on_heartbeat(self, beat: Heartbeat) -> None:
         """Apply a heartbeat, this node's own or another's."""
         node, now = beat.node, self._loop.now()
         if node == self._id:
@@ -438,7 +438,7 @@ class Peers:
             peer.stored = beat.stored
             peer.sample(now, beat.sent)
 
-    def echo(self, echo: Echo) -> None:
+    def on_echo(self, echo: Echo) -> None:
         """Note that what this node has sent to itself has come back."""
         if echo.node == self._id:
             self._echo_returned(echo.sent)
@@ -511,7 +511,7 @@ class Peers:
             self.broken = [str(link) for link in links if link.seconds > LINK_BROKEN_S]
             self._compare_clocks()
         self._check_link()
-        if self.link_up and self._heartbeats_return(now):
+        if self.echoes_return and self._heartbeats_return(now):
             self.remove_silent(now)
 
     def _compare_clocks(self) -> None:
@@ -551,13 +551,13 @@ class Peers:
     def _check_link(self) -> None:
         """Find out whether this node is linked to the others, and report if that has changed."""
         now = self._loop.now()
-        link_up = now - self._last_echo <= LINK_FRESH_MS
-        if link_up and not self.link_up:
+        echoes_return = now - self._last_echo <= LINK_FRESH_MS
+        if echoes_return and not self.echoes_return:
             # No other node could be heard in the meantime, so each may be silent as long again.
             self.mark_all_heard(now)
-        self.link_up = link_up
-        self.linked = link_up and not self.broken
-        sees_everyone = self.linked and not self.split_brain and not self.deaf
-        if sees_everyone != self.sees_everyone:
-            self.sees_everyone = sees_everyone
+        self.echoes_return = echoes_return
+        self.broker_up = echoes_return and not self.broken
+        is_linked = self.broker_up and not self.split_brain and not self.deaf
+        if is_linked != self.is_linked:
+            self.is_linked = is_linked
             self._link_changed()

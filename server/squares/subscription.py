@@ -213,7 +213,7 @@ class SquareView:
         self._show(node, sent, content, body)
         observer = context.observer
         if observer is not None and content.others:
-            context.loop.guarded(observer.received, square, content.others)
+            context.loop.guarded(observer.events_applied, square, content.others)
 
     def _show(self, node: int, sent: int, content: Content, body: BatchBody) -> None:
         context, crowd, source = self._context, self._crowd, self._context.peers.source(node)
@@ -258,10 +258,10 @@ class Subscription:
         #: This node's batches that have not come back from the broker, the oldest first.
         self._pending: list[OwnBatch] = []
         #: The number of this node's last message that came back.
-        self._returned = 0
+        self._last_returned = 0
         #: When this node published something here that did not come back in time, if nothing has
         #: come back since; or 0.
-        self._unreturned = 0
+        self._unreturned_since = 0
         self._enter_own()
 
     def end(self) -> None:
@@ -314,7 +314,7 @@ class Subscription:
         self.sync.request()
 
     def _sync_returned(self) -> None:
-        self.sync.returned()
+        self.sync.request_returned()
         if not self._context.peers.peers:
             self.view.get_ready()
         elif not self.view.ready:
@@ -331,9 +331,9 @@ class Subscription:
             # This is the usual case of a batch of this node: it is unchanged, so it need not be
             # read.
             self._own_returned(self._pending[0].number)
-            self._apply_own(self._returned)
+            self._apply_own(self._last_returned)
             return
-        if not self.sync.confirmed and payload == self.sync.message:
+        if not self.sync.is_confirmed and payload == self.sync.message:
             self._sync_returned()
             return
         message = read(payload)
@@ -514,7 +514,7 @@ class Subscription:
 
     # This node's batches: they are applied when they come back, or after a while if they do not.
 
-    def published(self, batch: OwnBatch, taken: bool) -> None:
+    def batch_published(self, batch: OwnBatch, taken: bool) -> None:
         """Expect a batch of this node back from the broker. If `taken` is False the broker has
         refused it, and it is applied at once."""
         self._pending.append(batch)
@@ -522,15 +522,15 @@ class Subscription:
             self._context.loop.stats["refused_batches"] += 1
             self._apply_own(batch.number)
         elif len(self._pending) == 1:
-            self._later(Subscription._echo_overdue, batch.published + ECHO_WITHIN)
+            self._later(Subscription._echo_overdue, batch.published_at + ECHO_WITHIN)
 
-    def echoed(self, number: int) -> bool:
+    def has_returned(self, number: int) -> bool:
         """Return whether this node's batch or full state with a number has come back from the
         broker: then nobody hears it later than what is published now."""
-        return self._returned >= number
+        return self._last_returned >= number
 
     def _echo_overdue(self, due: int) -> None:
-        while self._pending and self._pending[0].published + ECHO_WITHIN <= due:
+        while self._pending and self._pending[0].published_at + ECHO_WITHIN <= due:
             self._context.loop.stats["overdue_batches"] += 1
             self.keepalive_sent(due)
             self._apply_own(self._pending[0].number)
@@ -538,14 +538,14 @@ class Subscription:
     def keepalive_sent(self, now: int) -> None:
         """Note that this node has sent a keepalive here, which is still to come back. If nothing of
         its own has come back for a while, ask whether anything comes."""
-        if not self._unreturned:
-            self._unreturned = now
-        elif now - self._unreturned >= SQUARE_DEAF_MS and self.sync.confirmed:
-            self._unreturned = 0
+        if not self._unreturned_since:
+            self._unreturned_since = now
+        elif now - self._unreturned_since >= SQUARE_DEAF_MS and self.sync.is_confirmed:
+            self._unreturned_since = 0
             self.sync.request()
 
     def _own_returned(self, number: int) -> None:
-        self._returned, self._unreturned = max(number, self._returned), 0
+        self._last_returned, self._unreturned_since = max(number, self._last_returned), 0
 
     def _apply_own(self, number: int) -> None:
         """Apply this node's batches up to a number, and pass them on to screens.
@@ -561,7 +561,7 @@ class Subscription:
             if batch.content.writes and self.layers is not None:
                 self.layers.apply(batch.content.writes)
         if pending:
-            self._later(Subscription._echo_overdue, pending[0].published + ECHO_WITHIN)
+            self._later(Subscription._echo_overdue, pending[0].published_at + ECHO_WITHIN)
         else:
             context.due.drop((self, Subscription._echo_overdue))
 
@@ -585,7 +585,7 @@ class Subscription:
     def _remove_all(self, node: int, but: Collection[int] = ()) -> bool:
         """Remove a node's players, except `but`, and forget what it said; return whether there were
         any."""
-        heard = self.cursors[node].last_heard if node in self.cursors else 0
+        last_heard = self.cursors[node].last_heard if node in self.cursors else 0
         if self.cursors.pop(node, None) is not None:
             self._context.node_vanished(node, self.square)
         self.sync.close_gap(node)
@@ -594,7 +594,7 @@ class Subscription:
             self._repair_after_removal(gone, node)
         if self.replica.hosts(node):
             # If it lives, it must say that it still has them.
-            self._cursor(node, heard)
+            self._cursor(node, last_heard)
         return bool(gone)
 
     def _forgive(self, now: int) -> None:
@@ -606,7 +606,7 @@ class Subscription:
         """Ask the nodes that have been silent here for too long, and remove the players of those
         that were asked and did not answer."""
         context, now = self._context, self._context.loop.now()
-        if now - due > STOOD_STILL or not context.peers.link_up:
+        if now - due > STOOD_STILL or not context.peers.echoes_return:
             # What they said may not have come, or may not have been read yet.
             self._forgive(now)
             self._later(Subscription._check_silent_nodes, now + CHECK_AGAIN)
@@ -622,7 +622,7 @@ class Subscription:
                 # One that is dead, or stops, keeps its players here as long as Peers says. It may
                 # live again.
                 soonest = min(soonest, now + CHECK_AGAIN)
-            elif self.sync.confirmed and silent <= self.sync.returned_at <= now - LOST_AFTER:
+            elif self.sync.is_confirmed and silent <= self.sync.returned_at <= now - LOST_AFTER:
                 # If it is dead, another node will have its computer players soon. If it has said
                 # anything elsewhere since it was asked, it lives, and has nobody here.
                 speaks = context.peers.peers[node].last_message >= self.sync.returned_at

@@ -43,7 +43,7 @@ class Sync:
     ) -> None:
         #: Whether the last sync request has come back, so that what is published from now on is
         #: received.
-        self.confirmed = False
+        self.is_confirmed = False
         #: When the last sync request was begun, and when one last came back.
         self.requested_at = self.returned_at = 0
         self._square = square
@@ -59,9 +59,9 @@ class Sync:
         #: The ms until the last sync request is repeated.
         self._wait = REQUEST_AGAIN_MS
         #: When this node's full state was last published.
-        self._published = 0
+        self._state_published_at = 0
         #: How often this node has subscribed again since a sync request last came back.
-        self._resubscribed = 0
+        self._resubscriptions = 0
 
     def end(self) -> None:
         """Cancel everything that is due, because the node is not subscribed any more."""
@@ -78,7 +78,7 @@ class Sync:
         """Ask the other nodes for their full states here, again and again until the request has
         come back from the broker."""
         self._gaps = ()
-        self._gap_anywhere = self.confirmed = False
+        self._gap_anywhere = self.is_confirmed = False
         self.requested_at = self._context.loop.now()
         nonce = random.getrandbits(32)
         self.message = pack(SyncRequest(*self._square, self._context.node, nonce))
@@ -89,7 +89,7 @@ class Sync:
         peers = context.peers
         if (
             peers.echoed_until - self.requested_at >= SQUARE_DEAF_MS
-            and peers.link_up
+            and peers.echoes_return
             and not peers.broken
         ):
             self._resubscribe()
@@ -104,10 +104,10 @@ class Sync:
         context.loop.stats["resubscriptions"] += 1
         context.bus.unsubscribe(self._channel)
         context.bus.subscribe(self._channel)
-        self._resubscribed += 1
-        if self._resubscribed > RESUBSCRIPTIONS + 1:
+        self._resubscriptions += 1
+        if self._resubscriptions > RESUBSCRIPTIONS + 1:
             context.peers.note_deaf(self._channel, True)
-        elif self._resubscribed > RESUBSCRIPTIONS and context.renewals.allows(
+        elif self._resubscriptions > RESUBSCRIPTIONS and context.renewals.allows(
             context.loop.now() / 1000
         ):
             context.bus.broker.renew(self._channel)
@@ -129,7 +129,7 @@ class Sync:
         self._later(Sync._request_now, self.requested_at + FULL_STATE_EVERY_MS)
 
     def _request_now(self, _due: int) -> None:
-        if (self._gaps or self._gap_anywhere) and self.confirmed:
+        if (self._gaps or self._gap_anywhere) and self.is_confirmed:
             self.request()
 
     def close_gap(self, node: int) -> None:
@@ -139,13 +139,13 @@ class Sync:
 
     # What is answered.
 
-    def returned(self) -> None:
+    def request_returned(self) -> None:
         """Note that the last sync request has come back: this node receives what is published."""
         context = self._context
-        self.confirmed = True
+        self.is_confirmed = True
         self.returned_at = context.loop.now()
         self._wait = REQUEST_AGAIN_MS
-        self._resubscribed = 0
+        self._resubscriptions = 0
         context.peers.note_deaf(self._channel, False)
         context.due.drop((self, Sync._send))
         # Another node may have asked while this node was not subscribed yet.
@@ -158,7 +158,7 @@ class Sync:
         outbox = self._context.outbox
         wrote = self._layers is not None and bool(self._layers.tiles)
         if self._square in outbox.players_by_square or self._square in outbox.keepalives or wrote:
-            due = self._published + FULL_STATE_EVERY_MS
+            due = self._state_published_at + FULL_STATE_EVERY_MS
             if due <= self._context.loop.now():
                 self._publish_now(due)
             else:
@@ -168,7 +168,7 @@ class Sync:
         context, now = self._context, self._context.loop.now()
         entries = context.outbox.entries(self._square, now)
         writes = [] if self._layers is None else self._layers.pages()
-        self._published = now
+        self._state_published_at = now
         if not entries and not writes:
             context.outbox.keepalives.send(self._square)
             return

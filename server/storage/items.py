@@ -201,8 +201,8 @@ class Items:
 
     def things_in(self, square: Square) -> list[Thing]:
         """Return what lies in a square, as far as this node knows."""
-        heard, side = self._replicas.squares.get(square), self._grid.side
-        rows = [] if heard is None else heard.things.lying()
+        subscription, side = self._replicas.squares.get(square), self._grid.side
+        rows = [] if subscription is None else subscription.things.lying()
         return [of_row(self._numbered[row.kind], row, square, side) for row in rows]
 
     def _row(self, square: Square, thing: Thing) -> Row:

@@ -85,12 +85,12 @@ class Reader:
             self._loop.call_soon(self._begin)
 
     def _read_again(self, square: Square, _due: int) -> None:
-        heard = self._replicas.squares.get(square)
-        if heard is not None and not (
+        subscription = self._replicas.squares.get(square)
+        if subscription is not None and not (
             self._store_client.store and all(it.persist for it in self._layers)
         ):
             # What a store does not have, only the other nodes know.
-            heard.sync.request_soon()
+            subscription.sync.request_soon()
         if self._store_client.store is not None:
             self.read(square)
 
@@ -109,9 +109,9 @@ class Reader:
             found, written = read
             self._end(squares, SQUARE_AGAIN_MS)
             for square in squares:
-                heard = self._replicas.squares.get(square)
-                if heard is not None:
-                    heard.apply_stored_things(found.get(square, []), begun)
+                subscription = self._replicas.squares.get(square)
+                if subscription is not None:
+                    subscription.apply_stored_things(found.get(square, []), begun)
 
             def load(square: Square) -> None:
                 if square in self._replicas.squares:

@@ -51,7 +51,9 @@ class Burden:
 
     def _pairs(self) -> int:
         squares = self._node.replicas.squares
-        number = {square: len(heard.replica.players) for square, heard in squares.items()}
+        number = {
+            square: len(subscription.replica.players) for square, subscription in squares.items()
+        }
         return sum(
             screens * sum(number.get(square, 0) for square in rect.squares())
             for rect, screens in self._node.hub.groups()

@@ -142,9 +142,9 @@ class Migration(Placement[int]):
         shard = self.elsewhere(resident.square, resident.id)
         if shard is None:
             return
-        heard = self._node.replicas.squares[resident.square].echoed(number)
+        is_back = self._node.replicas.squares[resident.square].has_returned(number)
         state = session.transferable_state()
-        if resident.seq == seq and heard and state is not None:
+        if resident.seq == seq and is_back and state is not None:
             # If the other worker dies at once, the client comes back with this token, and its
             # player must begin an incarnation above the one that began there.
             begins = next_incarnation(seq)

@@ -252,7 +252,7 @@ class Crowd:
         self.harness.check()
         for host in self.harness.hosts:
             others = {other.node.id for other in self.harness.hosts} - {host.node.id}
-            if not host.node.peers.linked or not others <= host.node.peers.peers.keys():
+            if not host.node.peers.broker_up or not others <= host.node.peers.peers.keys():
                 raise Broken("the nodes do not know each other")
 
 

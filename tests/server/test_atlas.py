@@ -76,7 +76,7 @@ def kinds(client):
 def quiet(harness):
     """Return whether no node counts or is subscribed to anything for the map."""
     return all(
-        host.node.outbox.delivered is None
+        host.node.outbox.batch_counts is None
         and not host.node.counts.channels
         and not [name for name in host.broker.channels if name.count("/") > 3]
         for host in harness.hosts

@@ -438,7 +438,7 @@ def test_a_node_whose_last_player_is_gone_says_so_several_times(watched, how):
         watcher.connection.lose(1000)
         harness.settle()
     else:
-        harness.node.takeovers.asked(peer_protocol.Takeover(NODE, watcher.id))
+        harness.node.takeovers.on_takeover(peer_protocol.Takeover(NODE, watcher.id))
     began = harness.clock.time
     harness.run(1000)
     # A node that asks meanwhile is answered at once.
@@ -660,7 +660,7 @@ def test_a_node_that_hears_itself_before_it_has_read_the_others_buries_nobody(ap
         heard_itself = msgpack.unpackb(item.payload)[1] == host.node.id
     # The other node's heartbeats are still to be read when the next one of its own is due.
     host.loop.turn()
-    assert host.node.peers.linked and host.loop.stats["nodes_lost"] == 0
+    assert host.node.peers.broker_up and host.loop.stats["nodes_lost"] == 0
     harness.hosts.insert(0, host)
     harness.clients.append(a)
     harness.run(2000)
@@ -695,13 +695,13 @@ def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
         assert {m[6] for _, m in said if m[0] == peer_protocol.HEARTBEAT} == {every}
         # It is known each second that the link is up.
         assert len(beats) + len(times(said, peer_protocol.ECHO)) == 4 * every // HEARTBEAT_EVERY
-        assert host.node.peers.linked and host.node.peers.why_not_ready() == []
+        assert host.node.peers.broker_up and host.node.peers.why_not_ready() == []
     host.broker.down = True
     harness.run(3000)
-    assert not host.node.peers.linked
+    assert not host.node.peers.broker_up
     host.broker.restore(host.node)
     harness.run(1000)
-    assert host.node.peers.linked
+    assert host.node.peers.broker_up
 
 
 @pytest.mark.interpreted
@@ -715,7 +715,7 @@ def test_nobody_is_dead_while_the_nodes_own_rare_heartbeat_does_not_come_back(wa
     # The broker of the channel of all nodes fails; the one of this node's own channel does not.
     host.broker.lose_subscriptions({host.node.channels.nodes})
     harness.run(40_000)
-    assert host.node.peers.linked and NODE in host.node.peers.peers
+    assert host.node.peers.broker_up and NODE in host.node.peers.peers
     host.broker.restore_subscriptions(host.node)
     harness.run(14_000)
     assert NODE in host.node.peers.peers, "it has as long again"

@@ -212,16 +212,16 @@ def test_a_plan_that_nobody_repeats_moves_nobody():
     assert asked(client) == []
     # Then any plan is believed, even one of an earlier term.
     router = machines.hosts[0].node.router
-    router.received_plan(Plan(7, 0, [B]))
+    router.on_plan(Plan(7, 0, [B]))
     assert router.plan == B
 
 
 def test_when_two_nodes_make_a_plan_all_believe_the_same_one():
     machines = world(A, B)
     router = machines.hosts[0].node.router
-    router.received_plan(Plan(7, router._lease.term + 5, [B]))
-    router.received_plan(Plan(8, router._lease.term + 5, [A]))
-    router.received_plan(Plan(7, router._lease.term + 5, [B]))
+    router.on_plan(Plan(7, router._lease.term + 5, [B]))
+    router.on_plan(Plan(8, router._lease.term + 5, [A]))
+    router.on_plan(Plan(7, router._lease.term + 5, [B]))
     machines.run(1000)
     assert router.plan == A
 
@@ -387,7 +387,7 @@ def test_two_machines_that_disagree_send_nobody_to_and_fro():
     machines = world(A, B)
     for host, plan in zip(machines.hosts, (B, A), strict=True):
         router = host.node.router
-        router.received_plan = lambda _plan: None
+        router.on_plan = lambda _plan: None
         router.plan = plan
     moves, client = 0, stand(machines, "W", EAST)
     begun = machines.clock.time

@@ -46,7 +46,7 @@ def check(world: "World") -> None:
         if count > 1:
             raise Broken(f"player {_short(id)} is a resident of {count} nodes")
     for host in harness.hosts:
-        if not host.node.peers.linked:
+        if not host.node.peers.broker_up:
             raise Broken("a node still believes that its link is down")
         if host.loop.stats["errors"]:
             raise Broken("a callback failed")

@@ -170,7 +170,7 @@ def test_a_silent_node_holds_nobody_up(two):
     come(two, "Rose", host=1)
     come(two, "Roma", (30, 0))
     two.run(500)
-    two.hosts[1].node.names.asked = lambda *_: None
+    two.hosts[1].node.names.on_seek = lambda *_: None
     two.hosts[1].node._handlers[Seek] = lambda *_: None
     assert sought(ada, "ro")[0] == ["Roma"]
 
@@ -179,7 +179,7 @@ def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     come(two, "Rose", host=1)
     names, other, found = two.node.names, two.hosts[1].node, []
     looks = []
-    answer = other.names.asked
+    answer = other.names.on_seek
     other._handlers[Seek] = lambda question: (looks.append(question), answer(question))
     for _ in range(50):
         names.find("ro", 0, 0, found.append)
@@ -195,7 +195,7 @@ def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     questions = []
     other.names._search = lambda question: questions.append(question) or []
     for nonce in range(200):
-        other.names.asked(Seek(two.node.id, nonce, "ro", 0, 0))
+        other.names.on_seek(Seek(two.node.id, nonce, "ro", 0, 0))
     assert len(questions) <= NAME_LOOKS.burst
 
 

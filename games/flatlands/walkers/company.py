@@ -333,11 +333,11 @@ class Company:
         grid, gems = self._grid, []
         box = Rect(*grid.square(x - SEES, y - SEES), *grid.square(x + SEES, y + SEES))
         for column, row in box.squares():
-            heard = self._replicas.squares.get((column, row))
-            if heard is not None:
+            subscription = self._replicas.squares.get((column, row))
+            if subscription is not None:
                 gems += [
                     (column * grid.span + thing.x, row * grid.span + thing.y)
-                    for thing in heard.things.all()
+                    for thing in subscription.things.all()
                     if type(thing).__name__ == GEM
                 ]
         return min(gems, key=lambda place: math.dist(place, (x, y)), default=None)

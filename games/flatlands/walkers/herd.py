@@ -163,7 +163,7 @@ class Herd:
         here = Rect(*square(-reach, -reach), *square(reach, reach))
         self._stage.replicas.follow(here.squares())
 
-    def received(self, square: Square, events: Sequence[Event]) -> None:
+    def events_applied(self, square: Square, events: Sequence[Event]) -> None:
         """Take what has happened in a square, and react at the end of this turn of the loop:
         nothing may be added to batches while they are being published."""
         if not self.lease.held:
@@ -205,7 +205,7 @@ class Herd:
 
     def may_hold(self) -> bool:
         """Return whether others would see what this node hosts."""
-        return self._peers.state == ALIVE and self._peers.linked
+        return self._peers.state == ALIVE and self._peers.broker_up
 
     def read(self, store: Store) -> Stored:
         """Return what the last holder has left in the store."""

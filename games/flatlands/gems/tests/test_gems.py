@@ -110,11 +110,11 @@ def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaz
     harness = world(free=False)
     grown(harness)
     terrain, span = harness.node.terrain, harness.node.grid.span
-    for heard in harness.node.replicas.squares.values():
-        for thing in heard.things.all():
+    for subscription in harness.node.replicas.squares.values():
+        for thing in subscription.things.all():
             assert 0 <= thing.x < span and 0 <= thing.y < span
-            column = (heard.square[0] * span + thing.x) // UNIT
-            row = (heard.square[1] * span + thing.y) // UNIT
+            column = (subscription.square[0] * span + thing.x) // UNIT
+            row = (subscription.square[1] * span + thing.y) // UNIT
             assert not terrain.blocked(column, row) and column**2 + row**2 > (PLAZA_WITHIN + 2) ** 2
             i, j, _ = map(int, thing.id.split(":")[1:])
             assert abs(column - i * CELL) <= CELL // 2 and abs(row - j * CELL) <= CELL // 2

@@ -236,7 +236,7 @@ class Node:
 
     def last_seq(self, id: int) -> int:
         """Return the highest seq known here of a player that is not here; -1 if none is known."""
-        seq, _place = self.residents.left.get(id, (-1, None))
+        seq, _place = self.residents.departed.get(id, (-1, None))
         return max(seq, self.replicas.seq(id))
 
     def screen(self, id: int) -> Screen | None:

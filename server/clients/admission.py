@@ -114,28 +114,29 @@ class Client(Protocol):
 
 
 class Request:
-    """The hello of a client until it is decided, when `decided` is called with it and the decision.
-    `spawn` is what another worker, which has passed the client to this one, has decided."""
+    """The hello of a client until it is decided: then `on_decision` is called with it and the
+    decision. `spawn` is what another worker, which has passed the client to this one, has
+    decided."""
 
-    __slots__ = ("client", "address", "hello", "decided", "spawn", "early", "ended")
+    __slots__ = ("client", "address", "hello", "on_decision", "spawn", "early", "close_code")
 
     def __init__(
         self,
         client: Client,
         hello: Hello,
-        decided: Callable[["Request", Decision], None],
+        on_decision: Callable[["Request", Decision], None],
         spawn: Spawn | None = None,
         early: Iterable[tuple[int, Sequence[object]]] = (),
     ) -> None:
         self.client = client
         self.address = client.address
         self.hello = hello
-        self.decided = decided
+        self.on_decision = on_decision
         self.spawn = spawn
         #: What the client has sent since its hello, as (kind, fields). Rates bound their number.
         self.early = list(early)
         #: The close code with which its connection has ended meanwhile, or None.
-        self.ended: int | None = None
+        self.close_code: int | None = None
 
 
 class Passing(Protocol):
@@ -215,9 +216,9 @@ class Admission:
             question = pending.send(answer)
         except StopIteration as end:
             if end.value is not None:
-                request.decided(request, end.value)
+                request.on_decision(request, end.value)
         except (Refused, Superseded) as decision:
-            request.decided(request, decision)
+            request.on_decision(request, decision)
         else:
             question(partial(self._go_on, request, pending))
 
@@ -360,8 +361,8 @@ class Admission:
         A node that was killed has told nobody where its players were. So the client says it, and is
         believed if its player can have walked there since its token was made.
         """
-        if claim.id in self._node.residents.left:
-            return self._node.residents.left[claim.id][1]
+        if claim.id in self._node.residents.departed:
+            return self._node.residents.departed[claim.id][1]
         (x, y), place = claim.place, hello.place
         if place is None or max(abs(place[0] - x), abs(place[1] - y)) > WALKED_UNITS:
             return claim.place
@@ -444,7 +445,7 @@ class Admission:
         over."""
         node = self._node
         # It is not a newcomer that only has a look.
-        resident.acted = True
+        resident.has_acted = True
         node.residents.become(resident, taken_over.pace, taken_over.lasts, taken_over.values)
         node.residents.appear(resident, taken_over.name, taken_over.look)
         node.router.came(resident.id)

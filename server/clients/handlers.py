@@ -99,7 +99,7 @@ def say(session: Session, text: str) -> None:
         raise Refused(
             "crowded", "too many messages are being sent here: try again in a moment", None
         )
-    resident.acted = True
+    resident.has_acted = True
     session.node.residents.say(resident, cleaned)
 
 
@@ -167,7 +167,7 @@ def do(session: Session, name: str, fields: list[object]) -> None:
     if any(isinstance(value, str) and value for value in cleaned):
         # Others may read it.
         session.node.moderation.check_voice(session.playing.id, session.playing.owner)
-    session.playing.acted = True
+    session.playing.has_acted = True
     limits, address, rate = session.limits, session.address, action.of_address
     if rate is not None and not limits.allow_address(rate, address):
         raise Refused("crowded", f"too many actions of this kind from your address: {name}", None)

@@ -70,7 +70,7 @@ def _decided(request: Request, decision: Decision) -> None:
     elif session.connected:
         _welcome(session, request, decision)
     else:
-        session.connection_ended(decision.resident, request.ended or ABNORMAL)
+        session.connection_ended(decision.resident, request.close_code or ABNORMAL)
 
 
 def _welcome(session: Session, request: Request, admitted: Admitted) -> None:

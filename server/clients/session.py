@@ -73,9 +73,9 @@ class Session(ClientScreen):
     """
 
     __slots__ = (
-        "opened",
+        "opened_at",
         "limits",
-        "pinged",
+        "heard_at_ping",
         "rates",
         "intents",
         "_kinds",
@@ -83,9 +83,9 @@ class Session(ClientScreen):
         "watches_map",
         "admission",
         "request",
-        "_seated",
+        "_has_seat",
         "_known_as",
-        "_asked",
+        "_last_request_at",
         "ticket",
     )
 
@@ -100,9 +100,9 @@ class Session(ClientScreen):
     ) -> None:
         super().__init__(connection, node, tokens)
         #: Node time at which it was opened, or last ceased to watch without playing.
-        self.opened = node.loop.now()
+        self.opened_at = node.loop.now()
         #: When the client was last heard before its last ping, as `Connection.last_heard` has it.
-        self.pinged = 0.0
+        self.heard_at_ping = 0.0
         self.admission = admission
         self._kinds = kinds
         self.limits = limits
@@ -113,7 +113,7 @@ class Session(ClientScreen):
         self._known_as: int | None = None
         #: Whether it is counted as a seat of its address, and whether as a spectator, which looks
         #: at the map and does not play.
-        self._seated = self.watches_map = False
+        self._has_seat = self.watches_map = False
         #: The number of the client's last intent, 0 before the first; and the intent that is obeyed
         #: after the messages that came with it, or None.
         self.intents = 0
@@ -123,7 +123,7 @@ class Session(ClientScreen):
         #: What it has sent for the game before its hello.
         self.ticket = ""
         #: Node time at which the client last asked for anything but to walk.
-        self._asked = 0
+        self._last_request_at = 0
         connection.on_message = self._message
         connection.on_drain = self.catch_up
 
@@ -151,7 +151,7 @@ class Session(ClientScreen):
                 self.request.early.append((number, fields))
             else:
                 if number not in _AFTER_INTENTS:
-                    self._asked = self.node.loop.now()
+                    self._last_request_at = self.node.loop.now()
                     if self._pending is not None:
                         self._obey_pending()
                 kind.handler(self, *fields)
@@ -210,12 +210,12 @@ class Session(ClientScreen):
         """Play as this resident from now on."""
         self.resident, self.player = resident, resident.id
         self._known_as = resident.id
-        self._seated = self.limits.hold(SEATS, self.address)
+        self._has_seat = self.limits.hold(SEATS, self.address)
 
     def _free_seat(self) -> None:
         """Free its seat, and keep its rates in case the player comes back."""
-        if self._seated:
-            self._seated = False
+        if self._has_seat:
+            self._has_seat = False
             self.limits.let_go(SEATS, self.address)
         if self._known_as is not None:
             self.limits.keep_rates(self._known_as, self.rates)
@@ -239,7 +239,7 @@ class Session(ClientScreen):
             raise Refused("number", "the numbers of intents must increase")
         self.intents = number
         assert self.resident is not None
-        self.resident.acted = True
+        self.resident.has_acted = True
 
     def intend(self, number: int, t: int, intent: Intent) -> None:
         """Note an intent, which is obeyed after the messages that came with it. Raises Refused.
@@ -271,7 +271,7 @@ class Session(ClientScreen):
         if self.watches_map:
             self.watches_map = False
             self.limits.let_go(SPECTATORS, self.address)
-            self.opened = self.node.loop.now()
+            self.opened_at = self.node.loop.now()
 
     # From one worker of a machine to another (server/workers/migration.py).
 
@@ -287,7 +287,7 @@ class Session(ClientScreen):
             or self.lags_since is not None
             or self.node.views.shows(self)
             or self.node.play.hook_queues.holds_migration(resident.id)
-            or self.node.loop.now() - self._asked <= STORE_ANSWER_MS
+            or self.node.loop.now() - self._last_request_at <= STORE_ANSWER_MS
         ):
             return None
         return SessionState(
@@ -316,7 +316,7 @@ class Session(ClientScreen):
         self._link_sent = state.linked
         self.rates.full_at = dict(state.rates)
         # Until its squares are known here, it is treated like a client that lags.
-        self.lags_since, self._arriving = self.opened, True
+        self.lags_since, self._arriving = self.opened_at, True
         player, known = state.player, self.node.last_seq(state.player.id)
         if player.seq <= known:
             # It came back here while its last worker was not heard, and has left again.
@@ -344,7 +344,7 @@ class Session(ClientScreen):
             self.connection_ended(resident, code)
         elif self.request is not None:
             request, self.request = self.request, None
-            request.ended = code
+            request.close_code = code
             self.admission.withdraw(request)
 
     def connection_ended(self, resident: Resident, code: int) -> None:

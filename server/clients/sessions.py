@@ -142,7 +142,7 @@ class Sessions:
                 self._greeting.discard(session)
                 if session.connection.limited is not None:
                     session.connection.limited.stay()
-            elif session.owes_hello and now - session.opened >= HELLO_WITHIN:
+            elif session.owes_hello and now - session.opened_at >= HELLO_WITHIN:
                 # With this code the page tries again, since it may itself have stood still.
                 session.refuse(Refused("hello", "no hello came in time", protocol.FULL))
                 self._greeting.discard(session)
@@ -158,10 +158,19 @@ class Sessions:
             gevent.sleep(pause)
 
     def check(self, session: Session) -> None:
-        """Ping a client that is silent, or end its connection if that was in vain or if it lags too
-        long. Renew the token of its player, and move the player if it belongs elsewhere by now."""
+        """Check, in its turn, whether a client lives and where its player belongs by now."""
         if session not in self.all:
             return
+        self._ping_or_abort(session)
+        resident = session.resident
+        if resident is not None:
+            session.renew_token()
+            for placement in self.placements:
+                placement.relocate(resident)
+
+    def _ping_or_abort(self, session: Session) -> None:
+        """Ping a client that is silent, or end its connection if that was in vain or if it lags too
+        long."""
         loop = self._node.loop
         late = loop.recent_stall_ms()
         now, heard_now = loop.now() - late, time.monotonic() - late / 1000
@@ -169,18 +178,13 @@ class Sessions:
         silent = heard_now - connection.last_heard
         stuck = session.lags_since is not None and now - session.lags_since > STUCK_AFTER
         # On a busy node a round takes longer: no client is given up that was not pinged.
-        unanswered = session.pinged == connection.last_heard
+        unanswered = session.heard_at_ping == connection.last_heard
         if (silent > DEAD_AFTER and unanswered) or stuck:
             self._node.stats["given_up"] += 1
             connection.abort()
         elif silent > PING_AFTER:
-            session.pinged = connection.last_heard
+            session.heard_at_ping = connection.last_heard
             connection.ping()
-        resident = session.resident
-        if resident is not None:
-            session.renew_token()
-            for placement in self.placements:
-                placement.relocate(resident)
 
 
 def send_away(session: Session) -> None:

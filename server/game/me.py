@@ -121,7 +121,7 @@ class PlayerInfo(metaclass=_FieldsOnly):
         """Return the player's way since `record` was called, as points (ms since then, x, y) in
         1/1024 tile: where each straight piece began, and where the player is now; [] if nothing is
         recorded any more."""
-        certain = self._node.movement.certain(self._resident)
+        certain = self._node.movement.certain_until(self._resident)
         points = until(self._resident.recorded, self._resident.track, certain)
         return [(t - points[0][0], x, y) for t, x, y in points]
 
@@ -203,7 +203,7 @@ class Me(PlayerInfo):
         store does not answer; Refused if no more can lie there (`room`), if the person has as many
         as it may have (`most`), or if they are counted per owner and it has none (`key`); and
         ValueError. Those before the one that is refused have then been left."""
-        if self.id not in self._node.residents.left:
+        if self.id not in self._node.residents.departed:
             self._check()
         left: list[Thing] = []
         try:

@@ -133,7 +133,7 @@ class Play:
         movement = node.movement
         if self._steps or self._waiting["on_enter"]:
             step = self._step if self._steps else None
-            movement.set_steps(Steps(node.loop, step, self._entered, movement.certain))
+            movement.set_steps(Steps(node.loop, step, self._entered, movement.certain_until))
         solid = {each.number: each.options.solid for each in self.layers if each.options.solid}
         if solid:
             walls = Walls(
@@ -155,7 +155,7 @@ class Play:
                 node.residents.by_id,
                 {n: round(self._declarations.things[n].reach * UNIT) for n in self._touch},
                 self._touched,
-                movement.certain,
+                movement.certain_until,
             )
             movement.set_touches(touches)
         if self._waiting["on_meet"]:

@@ -106,9 +106,9 @@ class Movement:
             slept = self._loop.stall_span()
             if slept is not None:
                 # It may have waited to be read for as long as this node stood still.
-                oldest, until = slept[0], self._until()
+                oldest, until = slept[0], self._walks_ended_at()
                 if t > until:
-                    self._leave_out(resident, until, now)
+                    self._cut_out_stall(resident, until, now)
         t = min(max(t, resident.track.start, oldest), now)
         if resident.due is not None and resident.due <= t:
             self._catch_up(resident, t)
@@ -117,15 +117,15 @@ class Movement:
         resident.ack = number
         track = leg(self.terrain, x, y, intent, t, resident.pace)
         self._follow(resident, track or stand(x, y, t), replaces, leaps)
-        resident.intent = _wanted(intent, track)
-        if t < resident.moved:
+        resident.intent = _remaining_intent(intent, track)
+        if t < resident.followed_until:
             # The intent is late: the track that it replaces may have crossed a border since `t`.
             self._cross(resident, t)
             if resident.view is not None:
                 self.hold(resident, self._grid.held(resident.held, x, y, resident.view))
-        resident.moved = t
+        resident.followed_until = t
         if until:
-            self._leave_out(resident, max(until, t), now)
+            self._cut_out_stall(resident, max(until, t), now)
         self._plan(resident, self._catch_up(resident, now))
         self._start_liveness_checks(resident, now)
 
@@ -144,9 +144,12 @@ class Movement:
         resident.ack = number
         x, y = resident.track.at(self._loop.now())
         if max(abs(x), abs(y)) > AT_HOME_UNITS:
-            place, resident.left = self.spots.plaza(), (x, y)
+            place, resident.before_home = self.spots.plaza(), (x, y)
         else:
-            place, resident.left = resident.left or self.spots.plaza(), None
+            place, resident.before_home = (
+                resident.before_home or self.spots.plaza(),
+                None,
+            )
         self.put(resident, place, leaps)
 
     def put(self, resident: Resident, place: Position, leaps: bool = False) -> None:
@@ -157,20 +160,20 @@ class Movement:
         self._cross(resident, now)
         if resident.view is not None:
             self.hold(resident, self._grid.held(None, *place, resident.view))
-        self._plan(resident, self._next(resident))
+        self._plan(resident, self._next_due(resident))
 
     def set_viewport(self, resident: Resident, view: Viewport) -> None:
         """Use a new viewport for a resident's screen, and let the screen hold its squares."""
         resident.view = view
         x, y = resident.track.at(self._loop.now())
         self.hold(resident, self._grid.held(resident.held, x, y, view))
-        self._plan(resident, self._next(resident))
+        self._plan(resident, self._next_due(resident))
         self._start_liveness_checks(resident, self._loop.now())
 
     def stop(self, resident: Resident) -> None:
         """End a resident's walk: it stands where it is now."""
         now = self._loop.now()
-        self._leave_out(resident, self._until(), now)
+        self._cut_out_stall(resident, self._walks_ended_at(), now)
         # What is due may be some ms late, and a border that was crossed must not be forgotten.
         self._catch_up(resident, now)
         resident.intent = None
@@ -188,7 +191,7 @@ class Movement:
             self._paces.put(resident, until)
         if pace == resident.pace:
             return
-        self._leave_out(resident, self._until(), now)
+        self._cut_out_stall(resident, self._walks_ended_at(), now)
         self._catch_up(resident, now)
         resident.pace = pace
         self.replan(resident)
@@ -198,7 +201,7 @@ class Movement:
         """Continue a resident's walk from where it is by a new leg, since its pace or the ground
         has changed."""
         now = self._loop.now()
-        self._leave_out(resident, self._until(), now)
+        self._cut_out_stall(resident, self._walks_ended_at(), now)
         self._catch_up(resident, now)
         if resident.walks(now):
             # If a walk reaches its goal by one leg, only the track knows the goal.
@@ -207,8 +210,8 @@ class Movement:
             x, y = resident.track.at(now)
             track = leg(self.terrain, x, y, intent, now, resident.pace)
             self._follow(resident, track or stand(x, y, now))
-            resident.intent = _wanted(intent, track)
-        self._plan(resident, self._next(resident))
+            resident.intent = _remaining_intent(intent, track)
+        self._plan(resident, self._next_due(resident))
 
     # Coming and going.
 
@@ -233,7 +236,7 @@ class Movement:
 
     # What went on while this node stood still.
 
-    def _until(self) -> int:
+    def _walks_ended_at(self) -> int:
         """Return when walks in a direction ended if this node has just stood still for longer than
         they may go on; 0 if it has not."""
         slept = self._loop.stall_span()
@@ -243,17 +246,17 @@ class Movement:
         until = before + AWAITED_FOR_MS
         return until if after > until else 0
 
-    def certain(self, resident: Resident) -> int:
+    def certain_until(self, resident: Resident) -> int:
         """Return the time up to which a resident's walk is certain: now, unless this node stood
         still and has yet to read what its client sent meanwhile."""
-        now, until = self._loop.now(), self._until()
+        now, until = self._loop.now(), self._walks_ended_at()
         return until if _went_on(resident, until, now) else now
 
-    def _waits(self, resident: Resident) -> bool:
+    def _defer_if_overslept(self, resident: Resident) -> bool:
         """Return whether a walk went on for too long while this node stood still. If so, nothing is
         done for it until what its client sent meanwhile is read."""
         now = self._loop.now()
-        waits = _went_on(resident, self._until(), now)
+        waits = _went_on(resident, self._walks_ended_at(), now)
         if waits:
             resident.due = OVERSLEPT
             self._changes.drop(resident)
@@ -262,10 +265,10 @@ class Movement:
 
     def _wake(self, resident: Resident, _due: int) -> None:
         now = self._loop.now()
-        self._leave_out(resident, self._until(), now)
+        self._cut_out_stall(resident, self._walks_ended_at(), now)
         self._plan(resident, self._catch_up(resident, now))
 
-    def _leave_out(self, resident: Resident, until: int, now: int) -> None:
+    def _cut_out_stall(self, resident: Resident, until: int, now: int) -> None:
         """Continue a walk that went on for too long from where it was at the time `until`."""
         if _went_on(resident, until, now):
             self._catch_up(resident, until)
@@ -277,10 +280,10 @@ class Movement:
     # What is due.
 
     def _change_due(self, resident: Resident, due: int) -> None:
-        if self._waits(resident):
+        if self._defer_if_overslept(resident):
             return
         self._change(resident, due)
-        self._plan(resident, self._next(resident))
+        self._plan(resident, self._next_due(resident))
 
     def _check_liveness(self, resident: Resident, _due: int) -> None:
         """Ping the client of a resident that walks, or end the walk if the last ping had no answer.
@@ -288,7 +291,7 @@ class Movement:
         Without this, a player whose client is gone would walk on until its connection ends.
         """
         now, screen = self._loop.now(), resident.screen
-        if self._waits(resident):
+        if self._defer_if_overslept(resident):
             self._liveness_checks.put(resident, now + 2 * READ_WITHIN_MS)
             return
         heard_at_ping, resident.heard_at_ping = resident.heard_at_ping, None
@@ -307,7 +310,7 @@ class Movement:
             screen.ping()
             self._liveness_checks.put(resident, now + SIGN_WITHIN_MS)
 
-    def _next(self, resident: Resident) -> int | None:
+    def _next_due(self, resident: Resident) -> int | None:
         """Return the time at which a resident next crosses a border, holds other squares or needs a
         new leg; None if none of this happens by itself."""
         track = resident.track
@@ -319,7 +322,7 @@ class Movement:
         return due
 
     def _plan(self, resident: Resident, due: int | None) -> None:
-        """Make a resident due at a time that `_next` has returned."""
+        """Make a resident due at a time that `_next_due` has returned."""
         resident.due = due
         if due is None:
             self._changes.drop(resident)
@@ -331,20 +334,20 @@ class Movement:
 
         Returns the time at which something is due next, or None.
         """
-        while (due := self._next(resident)) is not None and due <= t:
+        while (due := self._next_due(resident)) is not None and due <= t:
             self._change(resident, due)
         return due
 
     def _change(self, resident: Resident, due: int) -> None:
-        """Do what is due for a resident at the time `due`, which `_next` has returned."""
-        resident.moved = due
+        """Do what is due for a resident at the time `due`, which `_next_due` has returned."""
+        resident.followed_until = due
         self._cross(resident, due)
         x, y = resident.track.at(due)
         if resident.intent is not None and due >= _leg_ends(resident.track):
             following = leg(self.terrain, x, y, resident.intent, due, resident.pace)
             if following is not None:
                 self._follow(resident, following)
-            resident.intent = _wanted(resident.intent, following)
+            resident.intent = _remaining_intent(resident.intent, following)
         if resident.view is not None:
             self.hold(resident, self._grid.held(resident.held, x, y, resident.view))
 
@@ -364,7 +367,7 @@ class Movement:
         if rect is not None:
             screen.hold(before, rect)
             if before is None and self.touches is not None:
-                self.touches.check(resident, self.certain(resident))
+                self.touches.check(resident, self.certain_until(resident))
 
     def _follow(
         self, resident: Resident, track: Track, replaces: int = 0, leaps: bool = False
@@ -419,7 +422,7 @@ def _went_on(resident: Resident, until: int, now: int) -> bool:
     return resident.track.start <= until < now and isinstance(resident.intent, Heading)
 
 
-def _wanted(intent: Intent, track: Track | None) -> Intent:
+def _remaining_intent(intent: Intent, track: Track | None) -> Intent:
     """Return what is left of an intent after `track`, the leg that it led to.
 
     It is None if it led nowhere (`track` is None), or if the leg ends at the goal.

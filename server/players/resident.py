@@ -41,16 +41,16 @@ class State(NamedTuple):
     name: str
     track: Track
     square: Square
-    moved: int
+    followed_until: int
     ack: int = 0
     look: int = 0
     pace: int = PACE_USUAL
     pace_until: int = 0
     values: Sequence[Any] = ()
     intent: Intent = None
-    acted: bool = False
+    has_acted: bool = False
     owner: str = ""
-    left: tuple[int, int] | None = None
+    before_home: tuple[int, int] | None = None
     recorded: Sequence[Point] = ()
 
 
@@ -65,12 +65,12 @@ class Resident(Player):
         "view",
         "held",
         "due",
-        "moved",
+        "followed_until",
         "liveness_checked",
         "heard_at_ping",
-        "acted",
+        "has_acted",
         "owner",
-        "left",
+        "before_home",
         "recorded",
     )
 
@@ -90,17 +90,17 @@ class Resident(Player):
         #: When something changes for it by itself next (a border, a leg), or None.
         self.due: int | None = None
         #: The time up to which `square` and `held` follow its track.
-        self.moved = state.moved
+        self.followed_until = state.followed_until
         #: Whether its client is checked for signs of life, because it walks.
         self.liveness_checked = False
         #: The client's `last_heard` when it was pinged for a sign of life, or None.
         self.heard_at_ping: int | None = None
         #: Whether its client has ever let it walk or speak.
-        self.acted = state.acted
+        self.has_acted = state.has_acted
         #: For whom it earns points, as in storage/boards.py; "" if its client has sent no key.
         self.owner = state.owner
         #: Where it was when it asked for home, in units, until it goes back.
-        self.left: tuple[int, int] | None = state.left
+        self.before_home: tuple[int, int] | None = state.before_home
         #: Its way since its recording began; empty while it is not recorded.
         self.recorded: Sequence[Point] = state.recorded
 

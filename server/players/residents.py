@@ -83,7 +83,7 @@ class Residents:
         self.fields = Row("values", ())
         self.values: Sequence[object] = ()
         #: Players who left within LEFT_FOR_MS: id -> (last seq, last place).
-        self.left: dict[int, tuple[int, Position]] = {}
+        self.departed: dict[int, tuple[int, Position]] = {}
         self._partings = TimerQueue(loop, lambda resident, _due: self.leave(resident))
         self._oblivion = TimerQueue(loop, self._forget)
         #: Those whose values have changed since the last time at which tokens were renewed.
@@ -150,7 +150,7 @@ class Residents:
             resident.screen.supersede(walks=walks)
         self._remove(resident)
         self._movement.leave(resident, handed_over=True)
-        self.left.pop(resident.id, None)
+        self.departed.pop(resident.id, None)
         self._oblivion.put(resident.id, self._loop.now() + HANDED_OVER_MS)
 
     def _remove(self, resident: Resident) -> None:
@@ -160,12 +160,12 @@ class Residents:
     def remember(self, resident: Resident) -> None:
         """Remember the last seq and place of a player that is here no longer, for LEFT_FOR_MS."""
         now = self._loop.now()
-        self.left[resident.id] = resident.seq, resident.track.at(now)
+        self.departed[resident.id] = resident.seq, resident.track.at(now)
         self._bus.subscribe(self._channels.player(resident.id))
         self._oblivion.put(resident.id, now + LEFT_FOR_MS)
 
     def _forget(self, id: int, _due: int) -> None:
-        self.left.pop(id, None)
+        self.departed.pop(id, None)
         if id not in self.by_id:
             self._bus.unsubscribe(self._channels.player(id))
 
@@ -207,7 +207,7 @@ class Residents:
         if dimmed:
             resident.dimmed = True
             self.renew(resident)
-        stays = DIMMED_FOR_MS if resident.acted or not dimmed else GLANCED_FOR_MS
+        stays = DIMMED_FOR_MS if resident.has_acted or not dimmed else GLANCED_FOR_MS
         self._partings.put(resident, self._loop.now() + stays)
 
     # What is published of them.

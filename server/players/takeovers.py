@@ -244,8 +244,8 @@ class Takeovers:
         resident = self._residents.by_id.get(id)
         if resident is not None:
             self.hand_over(resident, node)
-        elif id in self._residents.left:
-            seq, place = self._residents.left[id]
+        elif id in self._residents.departed:
+            seq, place = self._residents.departed[id]
             self._answer_takeover(id, node, TakenOver(name="", seq=seq, place=place))
 
     def _answer_takeover(
@@ -294,7 +294,7 @@ class Takeovers:
         node, id, seq = player
         if node == self._node:
             return
-        left = self._residents.left
+        left = self._residents.departed
         resident = self._residents.by_id.get(id)
         if resident is not None:
             self._contest(resident, node, seq)
@@ -399,7 +399,7 @@ class Takeovers:
 
     def _announce_due(self, id: int, _due: int) -> None:
         """Publish that a player that is announced is here, or has left."""
-        resident, left = self._residents.by_id.get(id), self._residents.left.get(id)
+        resident, left = self._residents.by_id.get(id), self._residents.departed.get(id)
         if resident is not None:
             self._publish_hosted(resident)
         elif left is not None:

@@ -275,7 +275,7 @@ class LimitedConnection:
 
     def leave(self) -> None:
         """Note that it has ended."""
-        self._limits.left(self)
+        self._limits.connection_left(self)
 
 
 class Limits:
@@ -378,7 +378,7 @@ class Limits:
         self._held.update((CONNECTIONS, each) for each in counted)
         return True
 
-    def left(self, limited: LimitedConnection) -> None:
+    def connection_left(self, limited: LimitedConnection) -> None:
         """Note that a connection has ended."""
         self.connections -= 1
         self.strangers.pop(limited, None)

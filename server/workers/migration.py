@@ -116,7 +116,7 @@ class Migration(Placement[int]):
         session = request.client
         assert isinstance(session, Session)
         what = PendingHello(hello, spawn._replace(hops=spawn.hops + 1), request.early)
-        busy = request.ended is not None or self._node.views.shows(session)
+        busy = request.close_code is not None or self._node.views.shows(session)
         if busy or not self._send(session, worker, what):
             return False
         session.request = None
@@ -236,7 +236,7 @@ class Migration(Placement[int]):
             return
         now, squares = self._loop.now(), self._node.replicas.squares
         ready = all(squares[square].view.ready for square in resident.held.squares())
-        if ready or now - session.opened > SHOW_WITHIN_MS:
+        if ready or now - session.opened_at > SHOW_WITHIN_MS:
             session.show_squares()
         else:
             self._arriving.put(session, now + ARRIVING_LOOK_MS)

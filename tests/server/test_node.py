@@ -216,7 +216,7 @@ def test_a_player_that_comes_back_where_there_is_water_now_begins_as_a_newcomer(
     token = b.model.token
     b.connection.lose(1000)
     harness.run(300)
-    harness.node.residents.left.clear()
+    harness.node.residents.departed.clear()
     x, y = (place // UNIT for place in b.at())
     harness.node.terrain.blocked = lambda column, row: (column, row) == (x, y)
     again = harness.client().hello("B", token=token)

@@ -247,7 +247,7 @@ def test_a_walker_goes_to_another_machine_and_nobody_sees_it_stop(machines):
     assert whose(machines, there) is east and client.connection.closed[0] == 4001
     assert there.id == client.id and there.model.errors == []
     resident = east.node.residents.by_id[there.id]
-    assert intent(resident) == (Heading, 1, 0) and resident.acted
+    assert intent(resident) == (Heading, 1, 0) and resident.has_acted
     # The player is where it would be if nothing had happened.
     expected = before[0] + 5120 * 800 // 1000
     assert abs(there.at()[0] - expected) <= 60

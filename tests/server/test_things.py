@@ -725,7 +725,7 @@ def test_only_who_may_come_to_a_new_thing_is_looked_at_and_nobody_for_one_that_i
 
     def certain(resident):
         looked.append(resident.id)
-        return node.movement.certain(resident)
+        return node.movement.certain_until(resident)
 
     node.movement.touches = Touches(
         node.loop,

@@ -82,7 +82,7 @@ def _check_client(world: "World", client: Client) -> None:
     harness, session = world.harness, client.session
     if session.resident is None:
         raise Broken("a client sent hello, and was neither welcomed nor refused")
-    if session._arriving and client.host.loop.now() - session.opened <= SHOW_WITHIN_MS:
+    if session._arriving and client.host.loop.now() - session.opened_at <= SHOW_WITHIN_MS:
         # Another worker has just passed it on, and its squares are still to be shown.
         return
     if session.lags_since is not None:

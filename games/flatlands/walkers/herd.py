@@ -256,7 +256,7 @@ class Herd:
     def _begin(self, ids: Iterable[int], found: Stored) -> None:
         """Host these from where they were last, with a seq above all that are known of them."""
         ids, now = list(ids), self._loop.now()
-        left, replicas = self._residents.left, self._stage.replicas
+        left, replicas = self._residents.departed, self._stage.replicas
         known = [max(replicas.seq(id), left[id][0] if id in left else -1) for id in ids]
         seq = max(next_incarnation(max(found.seq, *known)), self.lease.term * INCARNATION)
         for id in ids:

@@ -35,7 +35,7 @@ from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.crowds import CROWD_FROM
-from flatlands.server.squares.hub import Hub, Screen
+from flatlands.server.squares.hub import ClientSession, Hub
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
@@ -239,10 +239,10 @@ class Node:
         seq, _place = self.residents.departed.get(id, (-1, None))
         return max(seq, self.replicas.seq(id))
 
-    def screen(self, id: int) -> Screen | None:
-        """Return the screen of one of its players, if it has one."""
+    def session(self, id: int) -> ClientSession | None:
+        """Return the session of one of its players, if it has one."""
         resident = self.residents.by_id.get(id)
-        return resident.screen if resident is not None else None
+        return resident.session if resident is not None else None
 
     def _send_link(self) -> None:
-        self.residents.each_screen(lambda screen: screen.send_link())
+        self.residents.each_session(lambda session: session.send_link())

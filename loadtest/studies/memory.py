@@ -188,4 +188,4 @@ class _Growth:
                 hello = protocol.HELLO, protocol.VERSION, f"client {turn}", *VIEWPORT, *[None] * 4
                 connection.on_message(BINARY, msgpack.packb(hello))
 
-        return self._took(connect, lambda: hub.screens_holding == self._number, self._number)
+        return self._took(connect, lambda: hub.sessions_holding == self._number, self._number)

@@ -192,7 +192,7 @@ class Admission:
     def full(self) -> bool:
         """Whether there is no room for one more player."""
         # Players whose connections are lost do not count, nor do computer players.
-        return self._node.hub.screens_holding + self._reserved_seats >= self.capacity
+        return self._node.hub.sessions_holding + self._reserved_seats >= self.capacity
 
     @property
     def full_for_newcomers(self) -> bool:
@@ -379,8 +379,8 @@ class Admission:
         resident, taken_over = node.residents.by_id.get(claim.id), None
         # If two connections show a player's token, the later one gets the player.
         node.takeovers.withdraw(claim.id)
-        if resident is not None and resident.screen is not None:
-            resident.screen.supersede()
+        if resident is not None and resident.session is not None:
+            resident.session.supersede()
         request.client.take_rates(claim.id)
         if resident is None:
             # There must be room before another node hands the player over.

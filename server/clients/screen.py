@@ -26,7 +26,7 @@ LAGGING_BYTES = 256 * 1024
 
 
 class ClientScreen:
-    """It is the Screen of its resident (server/squares/hub.py)."""
+    """What the hub and the residents know of a session: a ClientSession (server/squares/hub.py)."""
 
     __slots__ = (
         "connection",

@@ -70,14 +70,14 @@ class Placement(Generic[Shard]):
         return self._shard_of(resident.square, resident.id) in (None, self.here)
 
     def relocate_now(self, resident: Resident) -> None:
-        """Move a player that has a screen, if it belongs elsewhere."""
+        """Move a player that has a session, if it belongs elsewhere."""
         to = self.elsewhere(resident.square, resident.id)
-        if to is not None and resident.screen is not None:
+        if to is not None and resident.session is not None:
             self.move(resident, to)
 
     def relocate(self, resident: Resident) -> None:
-        """Move a player that has a screen, if it has walked well into another district. This should
-        be called every few seconds."""
+        """Move a player that has a session, if it has walked well into another district. This
+        should be called every few seconds."""
         column, row = resident.square
         if all(
             self.elsewhere((column + c, row + r), resident.id) is not None

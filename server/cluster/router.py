@@ -175,11 +175,11 @@ class Router(Placement[str], StatelessHolder):
             self._ask(resident, to)
 
     def _ask(self, resident: Resident, to: str) -> bool:
-        screen = resident.screen
-        if screen is None or screen.transferable_state() is None:
+        session = resident.session
+        if session is None or session.transferable_state() is None:
             return False
-        screen.renew_token()
-        screen.answer(moved(to))
+        session.renew_token()
+        session.answer(moved(to))
         self._loop.stats["asked_to_move"] += 1
         self._note(resident.id, to, ASKED_AGAIN_MS)
         return True

@@ -145,7 +145,7 @@ class Delivery:
     def on_broadcast(self, message: Broadcast) -> None:
         """Show a message of the game to those players of this node for whom it is."""
         shown = _read(message.name, message.fields)
-        self._residents.each_screen(lambda screen: screen.answer(shown), message.around)
+        self._residents.each_session(lambda session: session.answer(shown), message.around)
 
     def on_news(self, message: News) -> None:
         """Give news to the game."""
@@ -156,8 +156,8 @@ class Delivery:
         """Show a message to a person, in each of its windows at this node."""
         shown = _read(message.name, message.fields)
         for resident in self._residents.by_id.values():
-            if resident.owner == message.owner and resident.screen is not None:
-                resident.screen.answer(shown)
+            if resident.owner == message.owner and resident.session is not None:
+                resident.session.answer(shown)
 
     def on_send(self, message: Send) -> None:
         """Show a message to a player if it is here, and answer if the sender waits for that."""
@@ -178,9 +178,9 @@ class Delivery:
     def _show(self, player: int, message: bytes) -> bool:
         """Write a message to a player's connection; return False if this node has none."""
         resident = self._residents.by_id.get(player)
-        if resident is None or resident.screen is None:
+        if resident is None or resident.session is None:
             return False
-        resident.screen.answer(message)
+        resident.session.answer(message)
         return True
 
 

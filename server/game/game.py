@@ -206,7 +206,7 @@ class Part(PartHooks[_M]):
         """Send a message to the pages of this node's players, and no others, under a name that the
         game chooses. Fields are None, booleans, whole numbers, texts, and lists of these."""
         message = pack_message(name, fields)
-        self.node.residents.each_screen(lambda screen: screen.answer(message))
+        self.node.residents.each_session(lambda session: session.answer(message))
 
     def broadcast(self, name: str, *fields: object, near: tuple[Tile, int] | None = None) -> None:
         """Send a message to the pages of all players in the world, as `broadcast_local` does to

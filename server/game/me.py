@@ -168,8 +168,8 @@ class Me(PlayerInfo):
         connection is lost, nothing happens. Raises PlayerGone."""
         self._check()
         message = pack_message(name, fields)
-        if self._resident.screen is not None:
-            self._resident.screen.answer(message)
+        if self._resident.session is not None:
+            self._resident.session.answer(message)
 
     def take(
         self,
@@ -220,13 +220,13 @@ class Me(PlayerInfo):
         as it may have (`full`), or if tiles are counted per owner and it has none (`key`); and
         ValueError."""
         self._check()
-        some, screen = [tiles] if isinstance(tiles, tuple) else list(tiles), self._resident.screen
+        some, session = [tiles] if isinstance(tiles, tuple) else list(tiles), self._resident.session
         if cells.options.per_owner is not None and not self.owner:
             raise Refused(
                 "key", "send a key first, so that the server can tell what is yours", None
             )
-        if cells.options.persist and screen is not None:
-            if not screen.limits.allow_address(WRITES_EACH, screen.address, count=len(some)):
+        if cells.options.persist and session is not None:
+            if not session.limits.allow_address(WRITES_EACH, session.address, count=len(some)):
                 raise Refused(
                     "crowded",
                     "too many tiles are being changed from your address: wait a moment",
@@ -274,9 +274,9 @@ class Me(PlayerInfo):
         """Publish an event of the player in its square. Raises PlayerGone; Refused if more than 50
         a second (250 at once) come from there, or 10 (120) from its address; and ValueError."""
         self._check()
-        screen, square = self._resident.screen, self.square
-        if screen is not None and not screen.limits.allow_there(
-            HAPPENINGS, HAPPENINGS_EACH, screen.address, square
+        session, square = self._resident.session, self.square
+        if session is not None and not session.limits.allow_there(
+            HAPPENINGS, HAPPENINGS_EACH, session.address, square
         ):
             raise Refused("crowded", "too much is happening here: try again in a moment", None)
         self._node.play.emit(square, self.id, event)
@@ -324,9 +324,9 @@ class Me(PlayerInfo):
     def refuse(self, refused: Refused) -> None:
         """Tell the player's page why it is not obeyed, and do not count that for its address."""
         self.refund()
-        if self._resident.screen is not None:
+        if self._resident.session is not None:
             refused.close = None
-            self._resident.screen.refuse(refused)
+            self._resident.session.refuse(refused)
 
     def _check(self) -> None:
         """Raise PlayerGone if the player is not at this node any more."""

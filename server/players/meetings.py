@@ -65,7 +65,7 @@ class Meetings:
     def _compare(self, now: int) -> None:
         self._pairs = 0
         since, self._looked = max(self._looked, now - 2 * MEETINGS_EVERY_MS), now
-        own = [one for one in self._residents.values() if one.id in self._met or one.screen]
+        own = [one for one in self._residents.values() if one.id in self._met or one.session]
         players = self._seen({one.square for one in own})
         before, self._met = self._met, {}
         if len(players) < 2:
@@ -116,7 +116,7 @@ class Meetings:
 
     def _meets(self, resident: Resident, other: Player, since: int, now: int) -> bool:
         """Return whether a resident has come near another player from one time to another."""
-        if other.dimmed or resident.screen is None:
+        if other.dimmed or resident.session is None:
             return False
         a, b = resident.track, other.track
         # Where they were before these tracks is not known any more.

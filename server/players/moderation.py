@@ -256,7 +256,7 @@ class Moderation:
         log_line("moderation", action=action, who=subject, seconds=seconds)
         if action == NOTICE:
             message = error("notice", subject)
-            self._residents.each_screen(lambda screen: screen.answer(message))
+            self._residents.each_session(lambda session: session.answer(message))
         if action in (*BY_OWNER, *BY_OWNER.values(), OWNER_LINK):
             for player in self._meant(subject):
                 self._enforce(player)
@@ -267,9 +267,9 @@ class Moderation:
             else:
                 self.link_owner(resident.id, resident.owner)
         if action == BAR:
-            for screen in self._residents.screens():
-                if network(screen.address) == subject:
-                    screen.refuse(kicked(seconds))
+            for session in self._residents.sessions():
+                if network(session.address) == subject:
+                    session.refuse(kicked(seconds))
 
     def _meant(self, subject: str) -> list[Resident]:
         """Return the players of this node that an action applies to, by id or by key. For an
@@ -293,8 +293,8 @@ class Moderation:
         seconds = self._against(KICK, resident.id, resident.owner)
         if seconds or self.is_muted(resident.id, resident.owner):
             self._silenced(resident.id)
-        if seconds and resident.screen is not None:
-            resident.screen.refuse(kicked(seconds))
+        if seconds and resident.session is not None:
+            resident.session.refuse(kicked(seconds))
         elif seconds and resident.dimmed:
             self._residents.leave(resident)
 

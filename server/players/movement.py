@@ -131,7 +131,7 @@ class Movement:
 
     def _start_liveness_checks(self, resident: Resident, now: int) -> None:
         """Check from now on that the client of a resident that walks gives signs of life."""
-        if resident.screen is not None and not resident.liveness_checked and resident.walks(now):
+        if resident.session is not None and not resident.liveness_checked and resident.walks(now):
             resident.liveness_checked = True
             self._liveness_checks.put(resident, now + ASK_AFTER_MS)
 
@@ -163,7 +163,7 @@ class Movement:
         self._plan(resident, self._next_due(resident))
 
     def set_viewport(self, resident: Resident, view: Viewport) -> None:
-        """Use a new viewport for a resident's screen, and let the screen hold its squares."""
+        """Use a new viewport for a resident's session, and let the session hold its squares."""
         resident.view = view
         x, y = resident.track.at(self._loop.now())
         self.hold(resident, self._grid.held(resident.held, x, y, view))
@@ -290,24 +290,24 @@ class Movement:
 
         Without this, a player whose client is gone would walk on until its connection ends.
         """
-        now, screen = self._loop.now(), resident.screen
+        now, session = self._loop.now(), resident.session
         if self._defer_if_overslept(resident):
             self._liveness_checks.put(resident, now + 2 * READ_WITHIN_MS)
             return
         heard_at_ping, resident.heard_at_ping = resident.heard_at_ping, None
-        if screen is None or not resident.walks(now):
+        if session is None or not resident.walks(now):
             resident.liveness_checked = False
-        elif screen.last_heard == heard_at_ping:
+        elif session.last_heard == heard_at_ping:
             resident.liveness_checked = False
             self._loop.stats["walks_ended"] += 1
             self.stop(resident)
-        elif now - screen.last_heard < ASK_AFTER_MS:
-            self._liveness_checks.put(resident, screen.last_heard + ASK_AFTER_MS)
+        elif now - session.last_heard < ASK_AFTER_MS:
+            self._liveness_checks.put(resident, session.last_heard + ASK_AFTER_MS)
         else:
             # The walk is never ended without a ping: if this node stood still, signs of life may
             # have arrived that are still to be read.
-            resident.heard_at_ping = screen.last_heard
-            screen.ping()
+            resident.heard_at_ping = session.last_heard
+            session.ping()
             self._liveness_checks.put(resident, now + SIGN_WITHIN_MS)
 
     def _next_due(self, resident: Resident) -> int | None:
@@ -354,18 +354,18 @@ class Movement:
     # What residents then hold, and where they are.
 
     def hold(self, resident: Resident, rect: Rect | None) -> None:
-        """Let a resident's screen hold the squares of `rect` (None: no squares) from now on."""
+        """Let a resident's session hold the squares of `rect` (None: no squares) from now on."""
         before = resident.held
         if rect == before:
             return
         resident.held = rect
-        screen = resident.screen
-        assert screen is not None
-        first, last = self._hub.move(screen, before, rect)
+        session = resident.session
+        assert session is not None
+        first, last = self._hub.move(session, before, rect)
         self._replicas.need(first)
         self._replicas.let_go(last)
         if rect is not None:
-            screen.hold(before, rect)
+            session.hold(before, rect)
             if before is None and self.touches is not None:
                 self.touches.check(resident, self.certain_until(resident))
 

@@ -117,7 +117,7 @@ class NameSearch:
         now, found = self._loop.now(), []
         for id, resident in self._residents.by_id.items():
             # Computer players have no screen, nor have those who lost their connection.
-            if resident.screen is not None and matches(question[0], resident.name):
+            if resident.session is not None and matches(question[0], resident.name):
                 if not self._moderation.is_muted(id, resident.owner):
                     square = self._grid.square(*resident.track.at(now))
                     found.append([id, resident.name, *square])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from flatlands.server.players.recording import Point
-from flatlands.server.squares.hub import Screen
+from flatlands.server.squares.hub import ClientSession
 from flatlands.world.events import Player
 from flatlands.world.grid import Rect, Square, Viewport
 from flatlands.world.track import PACE_USUAL, Intent, Track
@@ -61,7 +61,7 @@ class Resident(Player):
         "square",
         "intent",
         "pace_until",
-        "screen",
+        "session",
         "view",
         "held",
         "due",
@@ -82,9 +82,9 @@ class Resident(Player):
         self.intent: Intent = state.intent
         #: The node time in ms until which it goes at its pace; 0: for good.
         self.pace_until = state.pace_until
-        #: Its client; None for a computer player, and while the connection is lost.
-        self.screen: Screen | None = None
-        #: The viewport of its screen, and the squares that the screen holds; None without a screen.
+        #: The session of its client; None for a computer player, and while the connection is lost.
+        self.session: ClientSession | None = None
+        #: The viewport of its client, and the squares that its session holds; None without one.
         self.view: Viewport | None = None
         self.held: Rect | None = None
         #: When something changes for it by itself next (a border, a leg), or None.

@@ -16,7 +16,7 @@ from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.spots import Position, Spots
 from flatlands.server.runtime.timers import TimerQueue
-from flatlands.server.squares.hub import Screen
+from flatlands.server.squares.hub import ClientSession
 from flatlands.server.squares.outbox import Outbox
 from flatlands.world.events import Event
 from flatlands.world.grid import Grid, Square, Viewport
@@ -146,8 +146,8 @@ class Residents:
     def hand_over(self, resident: Resident, *, walks: bool = False) -> None:
         """Give up a resident, whose player goes on at another node; if it `walks`, it walks on
         there. Nothing is published about it."""
-        if resident.screen is not None:
-            resident.screen.supersede(walks=walks)
+        if resident.session is not None:
+            resident.session.supersede(walks=walks)
         self._remove(resident)
         self._movement.leave(resident, handed_over=True)
         self.departed.pop(resident.id, None)
@@ -172,13 +172,13 @@ class Residents:
     # Their clients.
 
     def attach(
-        self, resident: Resident, screen: Screen, view: Viewport, *, resumed: bool = False
+        self, resident: Resident, session: ClientSession, view: Viewport, *, resumed: bool = False
     ) -> None:
-        """Give a screen to a resident that has none: it is no longer dimmed and will not leave.
+        """Give a session to a resident that has none: it is no longer dimmed and will not leave.
 
         If its client `resumed`, it continues numbering its intents; otherwise it starts over.
         """
-        resident.screen = screen
+        resident.session = session
         resident.view = view
         self._partings.drop(resident)
         if not resumed and (resident.dimmed or resident.ack):
@@ -188,12 +188,12 @@ class Residents:
         self._movement.set_viewport(resident, view)
 
     def detach(self, resident: Resident) -> None:
-        """Take away a resident's screen, which then holds no squares. The resident walks on."""
+        """Take away a resident's session, which then holds no squares. The resident walks on."""
         self._movement.hold(resident, None)
-        resident.screen = resident.view = None
+        resident.session = resident.view = None
 
     def detach_and_stop(self, resident: Resident) -> None:
-        """Take away a resident's screen, and let the resident stand still."""
+        """Take away a resident's session, and let the resident stand still."""
         self.detach(resident)
         self._movement.stop(resident)
 
@@ -260,8 +260,8 @@ class Residents:
         """Give clients tokens with what has changed: a node that is killed tells nobody."""
         changed, self._changed = self._changed, set()
         for resident in changed:
-            if resident.screen is not None and self.persistent(resident):
-                resident.screen.renew_token()
+            if resident.session is not None and self.persistent(resident):
+                resident.session.renew_token()
 
     def publish_gone(self, resident: Resident) -> None:
         """Publish that a player, which is not at this node any more, is gone from its square."""
@@ -269,21 +269,23 @@ class Residents:
 
     @property
     def has_clients(self) -> bool:
-        """Whether any resident has a screen."""
-        return any(resident.screen is not None for resident in self.by_id.values())
+        """Whether any resident has a session."""
+        return any(resident.session is not None for resident in self.by_id.values())
 
-    def each_screen(self, send: Callable[[Screen], None], around: Sequence[int] = ()) -> None:
+    def each_session(
+        self, send: Callable[[ClientSession], None], around: Sequence[int] = ()
+    ) -> None:
         """Tell all clients something, or those within `around`: column, row, tiles along either
         axis. Some of them are told now, and the others a moment later."""
-        self._loop.schedule_batches(self.screens(around), SENT_AT_ONCE, SEND_PAUSE_MS, send)
+        self._loop.schedule_batches(self.sessions(around), SENT_AT_ONCE, SEND_PAUSE_MS, send)
 
-    def screens(self, around: Sequence[int] = ()) -> list[Screen]:
-        """Return the screens of all residents that have one, or of those within `around`."""
+    def sessions(self, around: Sequence[int] = ()) -> list[ClientSession]:
+        """Return the sessions of all residents that have one, or of those within `around`."""
         now = self._loop.now()
         return [
-            r.screen
+            r.session
             for r in self.by_id.values()
-            if r.screen is not None and (not around or _is_within(tile_at(r.track, now), *around))
+            if r.session is not None and (not around or _is_within(tile_at(r.track, now), *around))
         ]
 
 

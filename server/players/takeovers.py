@@ -365,9 +365,9 @@ class Takeovers:
         if resident is not None and seq >= resident.seq:
             resident.seq = next_incarnation(seq) + resident.seq % INCARNATION
             self._residents.renew(resident)
-            if resident.screen is not None:
+            if resident.session is not None:
                 # If this node is killed, perhaps nobody else knows of this incarnation.
-                resident.screen.renew_token()
+                resident.session.renew_token()
 
     def _publish_left(self, id: int, seq: int) -> None:
         """Publish that a player left with `seq`. A node that has the player raises its seq then."""

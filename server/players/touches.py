@@ -97,7 +97,7 @@ class Touches:
         while (following := self._next.get(resident)) is not None and following[0] <= until:
             due, near = following
             del self._next[resident]
-            if resident.screen is None:
+            if resident.session is None:
                 return
             x, y = resident.track.at(due)
             failed = False
@@ -118,7 +118,7 @@ class Touches:
 
     def _plan(self, resident: Resident, track: Track, since: int) -> None:
         """Find out what a resident comes near to first on a track, from a time in ms on."""
-        beside = [] if resident.screen is None else self._beside(track)
+        beside = [] if resident.session is None else self._beside(track)
         if not beside:
             self.drop(resident)
             return

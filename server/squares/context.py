@@ -11,7 +11,7 @@ from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_batches import EVENTS, Kind
 from flatlands.server.messages.peer_protocol import ENTRIES
 from flatlands.server.runtime.timers import TimerQueue
-from flatlands.server.squares.hub import Hub, Screen
+from flatlands.server.squares.hub import ClientSession, Hub
 from flatlands.server.squares.layers import LayerRegistry
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
@@ -56,8 +56,8 @@ class NodeServices(Protocol):
     def store_identity(self) -> str:
         """The identity of the store, "" if there is none."""
 
-    def screen(self, id: int) -> Screen | None:
-        """Return the screen of a player of this node, if it has one."""
+    def session(self, id: int) -> ClientSession | None:
+        """Return the session of a player of this node, if it has one."""
 
     def things_changed(self, square: Square) -> None:
         """Note that other things lie in a square now."""

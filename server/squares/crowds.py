@@ -49,7 +49,7 @@ class Crowd:
         self._replica = replica
         self._until = int(context.crowd_from * CROWD_UNTIL)
         self._source = context.peers.source
-        self._screen = context.services.screen
+        self._session = context.services.session
         self._on_end = on_end
         self._moved = replica.moved = Moved()
         self._flushed_at = 0
@@ -95,8 +95,8 @@ class Crowd:
                 continue
             sketches.setdefault(player.node, []).append((player.slot, rough))
             replaced += player.seq - seq - 1
-            if player.node == self._node and (screen := self._screen(id)) is not None:
-                news.own.append((screen, self._exactly(corner, self._node, [(player, seq)])))
+            if player.node == self._node and (session := self._session(id)) is not None:
+                news.own.append((session, self._exactly(corner, self._node, [(player, seq)])))
         news.batches = [self._exactly(corner, node, some) for node, some in exact.items()]
         if sketches:
             by_source = [(self._source(node), join(some)) for node, some in sketches.items()]

@@ -1,9 +1,9 @@
-"""The screens of this node, grouped by the squares that they hold, and the flush that writes to
+"""The sessions of this node, grouped by the squares that they hold, and the flush that writes to
 them.
 
 The hub keeps the batches that arrive for a square until the next flush, which is one message. It is
-joined once for all screens that hold the same squares, and written to each of them with one call;
-but in a crowd (crowds.py) a player whose own moves are in the flush gets a separate one. No screen
+joined once for all sessions that hold the same squares, and written to each of them with one call;
+but in a crowd (crowds.py) a player whose own moves are in the flush gets a separate one. No session
 has its own queue. The hub never looks inside a batch.
 """
 
@@ -16,9 +16,9 @@ from flatlands.server.net.frames import frame
 from flatlands.server.runtime.loop import Loop
 from flatlands.world.grid import Rect, Square
 
-#: Pairs of a number of screens that hold squares, and the ms from the start of a flush to the next
+#: Pairs of a number of sessions that hold squares, and the ms from the start of a flush to the next
 #: one. For a number between two of these, the ms lie on a straight line. Each flush costs a write
-#: for each screen, so the more there are, the fewer flushes.
+#: for each session, so the more there are, the fewer flushes.
 FLUSH_INTERVALS_MS: Final = ((400, 25), (2000, 75), (5000, 100))
 
 #: A flush that comes late by more than TIMELY_MS puts off the next one by as much as it is later
@@ -34,9 +34,9 @@ FLUSHES_A_SAMPLE: Final = 16
 MORE_AFTER_MS: Final = 50
 
 
-class Screen(Protocol):
-    """A client, as the hub and the residents know it: it holds squares and is shown what happens in
-    them. Times are node time in ms."""
+class ClientSession(Protocol):
+    """The session of a client, as the hub and the residents know it: it holds squares and is shown
+    what happens in them. Times are node time in ms."""
 
     @property
     def player(self) -> int | None:
@@ -75,7 +75,7 @@ class Screen(Protocol):
         """Tell the client something that is in no flush."""
 
     def supersede(self, *, walks: bool = False) -> None:
-        """End this screen, because its player goes on at another connection or node. The player
+        """End this session, because its player goes on at another connection or node. The player
         stands still, unless it `walks` on there."""
 
     def transferable_state(self) -> Any:
@@ -91,15 +91,15 @@ class Screen(Protocol):
 
 
 class CrowdNews:
-    """What a crowd sends in one flush: batches for all screens that hold its square, the packed
-    moves of its players (b"" if there are none), and batches for one screen each."""
+    """What a crowd sends in one flush: batches for all sessions that hold its square, the packed
+    moves of its players (b"" if there are none), and batches for one session each."""
 
     __slots__ = ("batches", "crowd", "own")
 
     def __init__(self) -> None:
         self.batches: list[bytes] = []
         self.crowd = b""
-        self.own: list[tuple[Screen, bytes]] = []
+        self.own: list[tuple[ClientSession, bytes]] = []
 
 
 class HubCrowd(Protocol):
@@ -114,36 +114,34 @@ class HubCrowd(Protocol):
 
 
 class Group:
-    """The screens that hold exactly the squares of `rect`.
+    """The sessions that hold exactly the squares of `rect`.
 
     `frames`, `batches` and `crowds` are empty except during a flush: then they collect what is
     written to all of them, whole frames and the items of the flush.
     """
 
-    __slots__ = ("rect", "screens", "frames", "batches", "crowds")
+    __slots__ = ("rect", "sessions", "frames", "batches", "crowds")
 
     def __init__(self, rect: Rect) -> None:
         self.rect = rect
-        self.screens: set[Screen] = set()
+        self.sessions: set[ClientSession] = set()
         self.frames: list[bytes] = []
         self.batches: list[bytes] = []
         self.crowds: list[bytes] = []
 
 
 class Hub:
-    """The screens of this node, grouped by the squares that they hold, and the flush that writes to
-    them. There are at least `least` ms between two flushes, even if they cost nothing: each has
-    headers to send.
-    """
+    """There are at least `least` ms between two flushes, even if they cost nothing: each has
+    headers to send."""
 
     def __init__(self, loop: Loop, least: int = 0) -> None:
         self._loop = loop
         self.stats = loop.stats
-        #: Returns the ms from a flush to the next one, from the number of screens.
+        #: Returns the ms from a flush to the next one, from the number of sessions.
         self.flush_interval: Callable[[int], float] = flush_interval
         self.least = least
         self._groups: dict[Rect, Group] = {}
-        #: Square -> the groups that hold it; squares that no screen holds are left out.
+        #: Square -> the groups that hold it; squares that no session holds are left out.
         self._holding: dict[Square, set[Group]] = {}
         #: Square -> the batches that have arrived since the last flush: (source, sent, body).
         self._arrived: dict[Square, list[tuple[int, int, BatchBody]]] = {}
@@ -159,8 +157,8 @@ class Hub:
         self._crowd_timer = loop.timer(self._schedule_flush)
         #: Node time in ms for which a flush is planned, or None.
         self._planned: int | None = None
-        #: How many screens hold squares: those of all players with a connection.
-        self.screens_holding = 0
+        #: How many sessions hold squares: those of all players with a connection.
+        self.sessions_holding = 0
         #: The earliest node time, in ms, of the next flush.
         self.not_before = 0
         #: The number of the last flush.
@@ -169,14 +167,14 @@ class Hub:
         self.interval = 0.0
 
     def move(
-        self, screen: Screen, before: Rect | None, after: Rect | None
+        self, session: ClientSession, before: Rect | None, after: Rect | None
     ) -> tuple[list[Square], list[Square]]:
-        """Note that a screen holds the squares of `after` instead of those of `before` (None: of
+        """Note that a session holds the squares of `after` instead of those of `before` (None: of
         none).
 
-        Returns the squares that no screen held until now, and those that none holds any more.
+        Returns the squares that no session held until now, and those that none holds any more.
         """
-        self.screens_holding += (after is not None) - (before is not None)
+        self.sessions_holding += (after is not None) - (before is not None)
         first: list[Square] = []
         if after is not None:
             group = self._groups.get(after)
@@ -188,12 +186,12 @@ class Hub:
                         groups = self._holding[square] = set()
                         first.append(square)
                     groups.add(group)
-            group.screens.add(screen)
+            group.sessions.add(session)
         last: list[Square] = []
         if before is not None:
             group = self._groups[before]
-            group.screens.discard(screen)
-            if not group.screens:
+            group.sessions.discard(session)
+            if not group.sessions:
                 del self._groups[before]
                 for square in before.squares():
                     groups = self._holding[square]
@@ -206,18 +204,18 @@ class Hub:
                         last.append(square)
         return first, last
 
-    def screens(self, squares: Iterable[Square]) -> dict[Screen, list[Square]]:
-        """Return each screen that holds any of these squares, with the ones that it holds."""
-        found: dict[Screen, list[Square]] = {}
+    def sessions(self, squares: Iterable[Square]) -> dict[ClientSession, list[Square]]:
+        """Return each session that holds any of these squares, with the ones that it holds."""
+        found: dict[ClientSession, list[Square]] = {}
         for square in squares:
             for group in self._holding.get(square, ()):
-                for screen in group.screens:
-                    found.setdefault(screen, []).append(square)
+                for session in group.sessions:
+                    found.setdefault(session, []).append(square)
         return found
 
     def invalidate(self, square: Square, again: bool = False) -> None:
-        """Send a square's snapshot to its screens just before the next flush, together with others;
-        `again`: and once more after them.
+        """Send a square's snapshot to its sessions just before the next flush, together with
+        others; `again`: and once more after them.
 
         A batch that says to which square a player has gone may still be waiting. If the square that
         the player left were shown before that is flushed, the player would be in no square.
@@ -228,24 +226,24 @@ class Hub:
         self._schedule_flush()
 
     def _show_changed(self) -> None:
-        """Show the changed squares: one call for each screen, with all of those that it holds."""
+        """Show the changed squares: one call for each session, with all of those that it holds."""
         if self._changed:
             squares_in_turn = (*self._changed, *self._again)
             self._changed, self._again = set(), set()
-            for screen, squares in self.screens(squares_in_turn).items():
-                self._loop.guarded(screen.show, squares)
+            for session, squares in self.sessions(squares_in_turn).items():
+                self._loop.guarded(session.show, squares)
 
     @property
     def held(self) -> frozenset[Square]:
-        """The squares that screens hold."""
+        """The squares that sessions hold."""
         return frozenset(self._holding)
 
     def groups(self) -> list[tuple[Rect, int]]:
-        """Return which squares are held together, and by how many screens."""
-        return [(rect, len(group.screens)) for rect, group in self._groups.items()]
+        """Return which squares are held together, and by how many sessions."""
+        return [(rect, len(group.sessions)) for rect, group in self._groups.items()]
 
     def deliver(self, square: Square, source: int, sent: int, body: BatchBody) -> None:
-        """Keep a batch for the screens that hold a square, until the next flush.
+        """Keep a batch for the sessions that hold a square, until the next flush.
 
         `source` is what clients know its node by, and `sent` the time by this node's clock, in ms,
         from which ages in the body count back.
@@ -260,7 +258,7 @@ class Hub:
         self._schedule_flush()
 
     def send(self, square: Square, what: int, make: Callable[[], bytes]) -> None:
-        """Send a message, which is made at the next flush, to the screens that hold a square.
+        """Send a message, which is made at the next flush, to the sessions that hold a square.
 
         It replaces a message that still waits and is about the same, by the number `what`.
         """
@@ -269,7 +267,7 @@ class Hub:
             self._schedule_flush()
 
     def schedule_crowd(self, square: Square, crowd: HubCrowd) -> bool:
-        """Let a crowd tell in the next flush what it has to; return False if no screen holds its
+        """Let a crowd tell in the next flush what it has to; return False if no session holds its
         square."""
         if square not in self._holding:
             return False
@@ -293,7 +291,7 @@ class Hub:
             self.flush()
 
     def flush(self) -> None:
-        """Write everything that has arrived: once per screen, the same bytes to a whole group."""
+        """Write everything that has arrived: once per session, the same bytes to a whole group."""
         # Snapshots come before the batches.
         self._show_changed()
         started = self._loop.seconds()
@@ -303,24 +301,24 @@ class Hub:
         self._planned = None
         begun = self._begin_times() if number % FLUSHES_A_SAMPLE == 0 else []
         writes = size = batches_sent = 0
-        own: dict[Screen, list[bytes]] = {}
+        own: dict[ClientSession, list[bytes]] = {}
         for group in self._collect(now, own):
             frames, batches, crowds = group.frames, group.batches, group.crowds
             group.frames, group.batches, group.crowds = [], [], []
             data = _flush_bytes(frames, number, now, batches, crowds)
-            screens = len(group.screens)
-            writes += screens
-            size += len(data) * screens
-            batches_sent += (len(batches) + len(crowds)) * screens
-            # This is a copy, since a write may find a connection dead: its screen leaves the group.
-            for screen in tuple(group.screens):
-                mine = own.get(screen) if crowds else None
+            sessions = len(group.sessions)
+            writes += sessions
+            size += len(data) * sessions
+            batches_sent += (len(batches) + len(crowds)) * sessions
+            # This is a copy: a write may find a connection dead, and its session leaves the group.
+            for session in tuple(group.sessions):
+                mine = own.get(session) if crowds else None
                 try:
                     if mine is None:
-                        screen.flush(data, number, now)
+                        session.flush(data, number, now)
                     else:
                         one = _flush_bytes(frames, number, now, batches + mine, crowds)
-                        screen.flush(one, number, now)
+                        session.flush(one, number, now)
                 except Exception:
                     self._loop.failed()
         seconds = self._loop.seconds() - started
@@ -328,7 +326,7 @@ class Hub:
         for sent in begun:
             self._loop.observe("intent_to_write", (self._loop.now() - sent) * 1000)
         puts_off = min(max(late - TIMELY_MS, 0), PUT_OFF_FLUSH_MS)
-        self.interval = max(self.flush_interval(self.screens_holding), self.least) + puts_off
+        self.interval = max(self.flush_interval(self.sessions_holding), self.least) + puts_off
         self.not_before = now + round(self.interval)
         if self._crowds:
             # The room for moves grows with time: a flush right now would have room for one only.
@@ -352,10 +350,10 @@ class Hub:
                 self._loop.failed()
         return frames
 
-    def _collect(self, now: int, own: dict[Screen, list[bytes]]) -> dict[Group, None]:
+    def _collect(self, now: int, own: dict[ClientSession, list[bytes]]) -> dict[Group, None]:
         """Give everything that has arrived to the groups that hold its squares; return these.
 
-        Times in batches are told as ms before `now`. What is for one screen is added to `own`.
+        Times in batches are told as ms before `now`. What is for one session is added to `own`.
         """
         arrived, self._arrived = self._arrived, {}
         messages, self._messages = self._messages, {}
@@ -387,17 +385,17 @@ class Hub:
                 group.batches += said.batches
                 if said.crowd:
                     group.crowds.append(said.crowd)
-            for screen, batch in said.own:
-                own.setdefault(screen, []).append(batch)
+            for session, batch in said.own:
+                own.setdefault(session, []).append(batch)
         return groups
 
 
-def flush_interval(screens: int) -> float:
-    """Return the ms from a flush to the next one, if this many screens hold squares."""
+def flush_interval(sessions: int) -> float:
+    """Return the ms from a flush to the next one, if this many sessions hold squares."""
     (few, least), *rest = FLUSH_INTERVALS_MS
     for many, ms in rest:
-        if screens < many:
-            return least + (ms - least) * max(screens - few, 0) / (many - few)
+        if sessions < many:
+            return least + (ms - least) * max(sessions - few, 0) / (many - few)
         few, least = many, ms
     return least
 

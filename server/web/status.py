@@ -104,7 +104,7 @@ class Status:
         uptime = time.monotonic() - self._started
         gauges: dict[str, float] = {
             "connections": len(self._sessions.all),
-            "players": self.node.hub.screens_holding,
+            "players": self.node.hub.sessions_holding,
             "players_most": self._admission.capacity,
             "residents": len(self.node.residents.by_id),
             "squares": len(self.node.replicas.squares),

@@ -46,7 +46,7 @@ class Burden:
         if now - then > 0.5:
             self._measured = time.process_time(), now
             self._cpu += ((self._measured[0] - used) / (now - then) - self._cpu) * SMOOTH_SHARE
-        seats = self._node.hub.screens_holding / self._capacity
+        seats = self._node.hub.sessions_holding / self._capacity
         self.busy = max(self._cpu / CORE_SHARE, self._pairs() / PAIRS_MOST, seats / SEATS_SHARE)
 
     def _pairs(self) -> int:
@@ -55,8 +55,8 @@ class Burden:
             square: len(subscription.replica.players) for square, subscription in squares.items()
         }
         return sum(
-            screens * sum(number.get(square, 0) for square in rect.squares())
-            for rect, screens in self._node.hub.groups()
+            sessions * sum(number.get(square, 0) for square in rect.squares())
+            for rect, sessions in self._node.hub.groups()
         )
 
     def line(self, belongs: Callable[[Resident], bool]) -> Line | None:
@@ -65,7 +65,7 @@ class Burden:
         if self.busy <= 1:
             return None
         residents = self._node.residents.by_id.values()
-        return line([r.square for r in residents if r.screen is not None and belongs(r)])
+        return line([r.square for r in residents if r.session is not None and belongs(r)])
 
     def of_node(self, sessions: int) -> NodeLoad:
         """Return the load of this process, which has this many sessions, for its heartbeats."""

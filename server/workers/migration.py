@@ -125,7 +125,7 @@ class Migration(Placement[int]):
 
     def move(self, resident: Resident, to: int) -> None:
         """Pass a player on, a moment later; see Placement."""
-        outbox, session = self._node.outbox, resident.screen
+        outbox, session = self._node.outbox, resident.session
         outbox.publish_of(resident.id)
         candidate = session, resident.seq, outbox.numbers.get(resident.square, 0)
         self._leaving.put(candidate, self._loop.now() + HEARD_WITHIN_MS)

@@ -22,7 +22,7 @@ EAST = Rect(1, 0, 1, 0)
 BOTH = Rect(0, 0, 1, 0)
 
 
-class Screen:
+class Session:
     """A session as the hub sees it; keeps what is flushed to it."""
 
     def __init__(self):
@@ -53,12 +53,12 @@ def hub(loop):
     return Hub(loop)
 
 
-def holders(hub, *rects, kind=Screen):
+def holders(hub, *rects, kind=Session):
     """Return screens that hold these squares."""
-    screens = [kind() for _ in rects]
-    for screen, rect in zip(screens, rects, strict=True):
-        hub.move(screen, None, rect)
-    return screens
+    sessions = [kind() for _ in rects]
+    for session, rect in zip(sessions, rects, strict=True):
+        hub.move(session, None, rect)
+    return sessions
 
 
 def deliver(hub, square, text, source=0, sent=0):
@@ -92,30 +92,30 @@ def test_a_batch_for_a_square_is_not_for_a_client_that_holds_it_later(hub, loop)
 
 
 def test_a_screen_that_leaves_while_it_is_written_to_harms_nobody(hub, loop):
-    class Dying(Screen):
+    class Dying(Session):
         def flush(self, data, number, now):
             super().flush(data, number, now)
             hub.move(self, WEST, None)
 
-    screens = [holders(hub, WEST, kind=kind)[0] for kind in (Dying, Screen, Dying, Screen)]
+    sessions = [holders(hub, WEST, kind=kind)[0] for kind in (Dying, Session, Dying, Session)]
     for text in ("one", "two"):
         deliver(hub, (0, 0), text)
         run(loop, 25)
-    assert [len(screen.flushes) for screen in screens] == [1, 2, 1, 2]
+    assert [len(session.flushes) for session in sessions] == [1, 2, 1, 2]
 
 
 @pytest.mark.parametrize(
-    ("screens", "ms"),
+    ("sessions", "ms"),
     [(1, 25), (400, 25), (1200, 50), (2000, 75), (3500, 87.5), (5000, 100), (9000, 100)],
 )
-def test_the_more_screens_there_are_the_fewer_flushes(screens, ms):
-    assert flush_interval(screens) == ms
+def test_the_more_screens_there_are_the_fewer_flushes(sessions, ms):
+    assert flush_interval(sessions) == ms
 
 
 @pytest.mark.parametrize(("least", "interval"), [(0, 25), (250, 250)])
 def test_the_first_flush_comes_at_once_and_others_at_a_pace(hub, loop, least, interval):
     hub.least = least
-    [screen] = holders(hub, WEST)
+    [session] = holders(hub, WEST)
     deliver(hub, (0, 0), "one")
     run(loop)
     begun = loop.now()
@@ -123,32 +123,32 @@ def test_the_first_flush_comes_at_once_and_others_at_a_pace(hub, loop, least, in
     deliver(hub, (0, 0), "two")
     deliver(hub, (0, 0), "three")
     run(loop, interval - 1)
-    assert len(screen.flushes) == 1
+    assert len(session.flushes) == 1
     run(loop, 1)
-    assert screen.read == [["one"], ["two", "three"]]
-    assert screen.flushes[1][2] == begun + interval
+    assert session.read == [["one"], ["two", "three"]]
+    assert session.flushes[1][2] == begun + interval
 
 
 def test_a_flush_that_comes_late_puts_off_the_next_one_only(hub, loop):
-    [screen] = holders(hub, WEST)
+    [session] = holders(hub, WEST)
     intervals = []
     for late in (TIMELY_MS, 45, 0, 2000, 0):
         deliver(hub, (0, 0), "text")
         loop.clock.time = max(loop.clock.time, hub.not_before) + late
         run(loop)
         intervals.append(hub.interval)
-    assert intervals == [25, 65, 25, 25 + PUT_OFF_FLUSH_MS, 25] and len(screen.flushes) == 5
+    assert intervals == [25, 65, 25, 25 + PUT_OFF_FLUSH_MS, 25] and len(session.flushes) == 5
 
 
 def test_a_batch_is_told_with_its_age_and_after_other_messages(hub, loop):
-    screen, east = holders(hub, BOTH, EAST)
+    session, east = holders(hub, BOTH, EAST)
     now = loop.now()
     deliver(hub, (0, 0), "own", sent=now - 3)
     tell(hub, (0, 0), ["old things"])
     deliver(hub, (0, 0), "foreign", source=7, sent=now + 2)
     tell(hub, (0, 0), ["things"])
     run(loop)
-    [(data, number, at)] = screen.flushes
+    [(data, number, at)] = session.flushes
     things, flush = map(msgpack.unpackb, frame_payloads(data))
     assert things == ["things"]
     told = [[0, 0, 0, at - now + 3, "own"], [0, 0, 7, at - now - 2, "foreign"]]
@@ -192,35 +192,35 @@ def test_a_message_about_a_square_is_flushed_even_without_batches(hub, loop):
 def test_a_square_is_shown_again_together_with_what_has_arrived(hub, loop):
     """Otherwise a player that went on to another square would be gone until the next flush."""
 
-    class Shown(Screen):
+    class Shown(Session):
         def show(self, squares):
             self.flushes.append((b"", squares, loop.now()))
 
     hub.least = 40
-    [screen] = holders(hub, WEST, kind=Shown)
+    [session] = holders(hub, WEST, kind=Shown)
     deliver(hub, (0, 0), "news")
     run(loop)
     begun = loop.now()
     deliver(hub, (0, 0), "gone east")
     hub.invalidate((0, 0))
     run(loop, 1000)
-    _, (_, shown, at), (data, _, now) = screen.flushes
+    _, (_, shown, at), (data, _, now) = session.flushes
     assert shown == [(0, 0)] and at == now > begun and b"gone east" in data
     # This needs no batch.
     hub.invalidate((0, 0))
     run(loop, 1000)
-    assert len(screen.flushes) == 4 and screen.flushes[-1][1] == [(0, 0)]
+    assert len(session.flushes) == 4 and session.flushes[-1][1] == [(0, 0)]
 
 
 def test_a_failure_before_a_flush_ends_no_flush(hub, loop):
-    class Failing(Screen):
+    class Failing(Session):
         def show(self, squares):
             raise RuntimeError("a square cannot be shown")
 
     loop.forgiving = True
-    [screen] = holders(hub, WEST, kind=Failing)
+    [session] = holders(hub, WEST, kind=Failing)
     for _ in range(2):
         hub.invalidate((0, 0))
         deliver(hub, (0, 0), "news")
         run(loop, 1000)
-    assert len(screen.flushes) == 2 and loop.stats["errors"] == 2
+    assert len(session.flushes) == 2 and loop.stats["errors"] == 2

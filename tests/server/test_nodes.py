@@ -259,14 +259,14 @@ def test_players_that_come_back_from_another_node_never_exceed_the_places_here(t
     here, there = harness.hosts[0], harness.hosts[1]
     others = [harness.place(f"C{n}", (0, 0), host=there) for n in range(3)]
     harness.run(1000)
-    here.admission.capacity = here.node.hub.screens_holding + 1
+    here.admission.capacity = here.node.hub.sessions_holding + 1
     # A node that is far away answers late, so that all three wait at the same time.
     harness.network.delay = 100
     backs = [harness.client(here) for _ in others]
     for back, other in zip(backs, others, strict=True):
         back.say_hello("C", (40, 25), other.model.token, None)
     harness.run(1000)
-    assert here.node.hub.screens_holding == here.admission.capacity
+    assert here.node.hub.sessions_holding == here.admission.capacity
     assert sorted(back.model.errors for back in backs) == [[], ["full"], ["full"]]
     # The others are where they were, and were not disturbed.
     assert sum(other.connection.open for other in others) == 2

@@ -72,7 +72,7 @@ def check_end(world: "World") -> None:
         for resident in host.node.residents.by_id.values():
             if resident.id < OTHERS_FROM:
                 herd.append(resident.id)
-            elif resident.screen is None and not resident.name.startswith("W"):
+            elif resident.session is None and not resident.name.startswith("W"):
                 raise Broken(f"player {_short(resident.id)} stays, and nobody plays it")
     if len(set(herd)) != world.herd:
         raise Broken(f"of the herd only {sorted(herd)} are in play")
@@ -87,7 +87,7 @@ def _check_client(world: "World", client: Client) -> None:
         return
     if session.lags_since is not None:
         raise Broken("a client that reads everything still lags")
-    if session.resident.screen is not session:
+    if session.resident.session is not session:
         raise Broken("a client plays a player that another one plays too")
     if session.resident.held != client.model.held:
         raise Broken("a client holds other squares than its node believes")

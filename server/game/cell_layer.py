@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import Refused
@@ -80,6 +80,9 @@ class LayerOptions:
     forget: int
     solid: int | None
 
+
+#: How many tiles each value above 0 has in the store, and how many each person.
+_Counts: TypeAlias = tuple[dict[int, int], dict[bytes, int]]
 
 #: Stands for a write, (index, value, stamp), on a tile on which nobody has written.
 _NOTHING: Final = 0, 0, 0
@@ -170,7 +173,7 @@ class CellLayer:
             return dict(self._tiles_by_value)
         found = Counter[int]()
         for square in self._replicas.squares:
-            if tiles := self.known(square):
+            if tiles := self.known_tiles(square):
                 found.update(tiles.values)
         del found[0]
         return dict(found)
@@ -180,7 +183,7 @@ class CellLayer:
         """The store that has the layer, None if none has."""
         return self.store_client.store if self.persist else None
 
-    def known(self, square: Square) -> Tiles | None:
+    def known_tiles(self, square: Square) -> Tiles | None:
         """Return the tiles of a square as this node knows them; None if nobody has written there,
         or if it does not receive the square."""
         subscription = self._replicas.squares.get(square)
@@ -190,7 +193,7 @@ class CellLayer:
 
     def value(self, square: Square, index: int) -> int:
         """Return the value of a tile as this node knows it."""
-        known = self.known(square)
+        known = self.known_tiles(square)
         return 0 if known is None else known.values[index]
 
     def write(
@@ -204,7 +207,7 @@ class CellLayer:
         """Write a value on tiles of a square, by their numbers there, or add it to them. Stamps are
         after what this node knows of the tile, and after the stamp `after`."""
         now, id, is_stored = self.loop.now(), self._node.id, self.store is not None
-        own, known = self.need(square, now).tiles, self.known(square)
+        own, known = self.need(square, now).tiles, self.known_tiles(square)
         stamps = bytes(self.side**2) if known is None else known.stamps
         # Mostly all tiles get the same stamp and the same value.
         fresh = next_stamp(now, id, after)
@@ -228,7 +231,7 @@ class CellLayer:
     ) -> int | None:
         """Return the value of a tile after a write, None if what is there counts: as this node
         knows it, or as it wrote it there, if that has not come back yet."""
-        known, (_, there, known_at) = self.known(square), own.get(index, _NOTHING)
+        known, (_, there, known_at) = self.known_tiles(square), own.get(index, _NOTHING)
         if known_at >> NODE_BITS < self.forgotten_before():
             there = known_at = 0
         if known is not None and known.stamps[index] >= known_at:
@@ -348,13 +351,13 @@ class CellLayer:
         """Return the writes that the store has in some squares. It waits for the store."""
         return self.rows.load(store, squares, self.loop.now()) if self.persist else {}
 
-    def loaded(self, square: Square, writes: bytes) -> None:
+    def apply_stored(self, square: Square, writes: bytes) -> None:
         """Take what the store had in a square. What it should have by now but has not, because the
         node that wrote it has died, is soon put there."""
         layers = self._replicas.squares[square].layers
         if writes and layers is not None:
             layers.apply([self.number, writes])
-        known = self.known(square)
+        known = self.known_tiles(square)
         if known is None or self.persist is not True:
             return
         there = Tiles(len(known.values), self.rule)
@@ -363,52 +366,45 @@ class CellLayer:
         self.adopt(square, pack((index, *known.get(index)) for index in missing))
 
     def save(self) -> None:
-        """Put what was written into the store, and read how many tiles have which value."""
+        """Put what was written into the store, and read the counts of tiles if it is time to."""
         now = self.loop.now()
-        # A node that receives no square does not ask.
-        asked = self.store is not None and bool(self._replicas.squares)
-        counted = asked and now >= self._count_at
+        counts_due = self._are_counts_due(now)
         self._release_squares(now)
-        if self._is_saving or not (self._unsaved or counted):
+        if self._is_saving or not (self._unsaved or counts_due):
             return
         saving, self._unsaved = self._unsaved, {}
         if self.store is None:
             return
-        if counted:
+        if counts_due:
             self._count_at = now + COUNT_TILES_EVERY_MS
             self._tiles_counted_of, self._tiles_written_by = self._tiles_written_by, {}
         oldest, put, new = self._oldest_unsaved, Put(), self._new_tiles
         self._is_saving, self._oldest_in_saving, self._oldest_unsaved = True, oldest, NEVER_DUE_MS
 
-        def question(store: Store) -> tuple[dict[int, int], dict[bytes, int]] | None:
+        def question(store: Store) -> _Counts | None:
             self.rows.give(store, saving, put, now)
-            if not counted:
-                return None
-            # People with less than a tenth of what one may have are not worth reading.
-            owners = self.rows.owners(store, max((self.options.per_owner or 0) // 10, 1))
-            return self.rows.values(store), owners
+            return self._read_counts(store) if counts_due else None
 
-        def ended() -> None:
-            self._is_saving, self._oldest_in_saving = False, NEVER_DUE_MS
-            if self._unsaved:
-                self._save_timer.set(self.loop.now() + self._save_every_ms)
-            if self.persist == "write-through":
-                self.publish_stored(put)
-
-        def answered(counts: tuple[dict[int, int], dict[bytes, int]] | None) -> None:
-            ended()
+        def answered(counts: _Counts | None) -> None:
+            self._end_saving(put)
             if counts is not None:
-                self._tiles_by_value, self._tiles_by_owner = counts
-                self.tiles = sum(self._tiles_by_value.values())
-                self._tiles_counted_of = {}
-                self._new_tiles -= new
+                self._set_counts(counts, new)
 
         def failed() -> None:
-            ended()
+            self._end_saving(put)
             self._oldest_unsaved = min(self._oldest_unsaved, oldest)
             self._requeue(saving)
 
         self.store_client.ask(question, answered, failed)
+
+    def _end_saving(self, put: Put) -> None:
+        """Let the next writes be saved, and tell all nodes what was `put`, if they were not told
+        before."""
+        self._is_saving, self._oldest_in_saving = False, NEVER_DUE_MS
+        if self._unsaved:
+            self._save_timer.set(self.loop.now() + self._save_every_ms)
+        if self.persist == "write-through":
+            self.publish_stored(put)
 
     def _requeue(self, saving: dict[Square, dict[int, Write]]) -> None:
         """Let writes that the store did not take wait once more, before those that came since."""
@@ -420,6 +416,27 @@ class CellLayer:
             for square, writes in some.items():
                 for index, write in writes.items():
                     _queue(self.rule, self._unsaved_in(square), index, write)
+
+    # How many tiles have which value.
+
+    def _are_counts_due(self, now: int) -> bool:
+        """Return whether to read the counts. A node that receives no square does not."""
+        return self.store is not None and bool(self._replicas.squares) and now >= self._count_at
+
+    def _read_counts(self, store: Store) -> _Counts:
+        """Return the counts that the store has. It waits for the store."""
+        # People with less than a tenth of what one may have are not worth reading.
+        owners = self.rows.owners(store, max((self.options.per_owner or 0) // 10, 1))
+        return self.rows.values(store), owners
+
+    def _set_counts(self, counts: _Counts, new_tiles: int) -> None:
+        """Use counts that include what was written before them, on `new_tiles` tiles."""
+        self._tiles_by_value, self._tiles_by_owner = counts
+        self.tiles = sum(self._tiles_by_value.values())
+        self._tiles_counted_of = {}
+        self._new_tiles -= new_tiles
+
+    # Its end.
 
     def finish(self) -> bool:
         """Put what is left into the store, since that is about to be closed; return whether nothing
@@ -454,11 +471,11 @@ def _pairs(indexes: Mapping[Square, Sequence[int]]) -> Iterator[tuple[Square, in
     return ((square, index) for square, some in indexes.items() for index in some)
 
 
-def merged(layer: CellLayer, square: Square, writes: bytes) -> Tiles:
+def merged_tiles(layer: CellLayer, square: Square, writes: bytes) -> Tiles:
     """Return the tiles of a square: what the store has there, and what this node knows."""
     there = Tiles(layer.side**2, layer.rule)
     there.apply(writes)
-    if known := layer.known(square):
+    if known := layer.known_tiles(square):
         there.apply(known.pack())
     return there
 

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from flatlands.server.game.cell_layer import CellLayer, LayerOptions, merged
+from flatlands.server.game.cell_layer import CellLayer, LayerOptions, merged_tiles
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.storage.rows import NOBODY, TILE_VALUES
 from flatlands.server.storage.things import FAR, check_tile
@@ -106,12 +106,12 @@ class Cells:
         if layer.store is None:
             return layer.value(square, index)
         writes = layer.store_client.wait(lambda store: layer.load(store, [square]).get(square, b""))
-        return merged(layer, square, writes).values[index]
+        return merged_tiles(layer, square, writes).values[index]
 
     def renew(self, square: Square, older: float) -> None:
         """Treat what was not written for `older` seconds in a square as written now, with the same
         values and writers, so that it is not forgotten yet: not with "first" and "most"."""
-        layer, known = self.layer, self.layer.known(square)
+        layer, known = self.layer, self.layer.known_tiles(square)
         old = layer.loop.now() - round(older * 1000)
         if known is None:
             return

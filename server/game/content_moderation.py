@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from flatlands.server.game.cell_layer import CellLayer, merged, squares_of
+from flatlands.server.game.cell_layer import CellLayer, merged_tiles, squares_of
 from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.items import THINGS_A_STEP, Items
@@ -74,7 +74,7 @@ def wipe(layer: CellLayer, square: Square) -> None:
     writes = b""
     if layer.store is not None:
         writes = layer.store_client.wait(lambda store: layer.load(store, [square]).get(square, b""))
-    there = merged(layer, square, writes)
+    there = merged_tiles(layer, square, writes)
     wiped: dict[int, list[int]] = {}
     for index, value in enumerate(there.values):
         if value:

@@ -338,7 +338,7 @@ class Subscription:
             return
         message = read(payload)
         if isinstance(message, list):
-            self._read_batch(message, payload)
+            self._receive_batch(message, payload)
             return
         if not isinstance(message, OF_SQUARES) or message[:2] != self.square:
             raise Malformed("it is for another square")
@@ -349,15 +349,15 @@ class Subscription:
             if message.node != self._context.node:
                 self.sync.publish_full_state()
         elif isinstance(message, Changes):
-            self._things_changed(message)
+            self._apply_changes(message)
         elif message.node == self._context.node:
             self._own_returned(message.number)
         elif isinstance(message, FullState):
-            self._full_state(message)
+            self._apply_full_state(message)
         else:
-            self._keepalive(message)
+            self._compare_keepalive(message)
 
-    def _read_batch(self, batch: Batch, payload: bytes) -> None:
+    def _receive_batch(self, batch: Batch, payload: bytes) -> None:
         """Apply a batch, this node's own or another's. Raises Malformed."""
         column, row, node, previous, number, sent, *said = batch
         if (column, row) != self.square:
@@ -375,9 +375,9 @@ class Subscription:
             body = protocol.body(content)
         else:
             body = peer_batches.read_body(payload, column, row, node, previous, number, sent)
-        self._batch(node, previous, number, sent, content, body)
+        self._apply_remote(node, previous, number, sent, content, body)
 
-    def _batch(
+    def _apply_remote(
         self,
         node: int,
         previous: int,
@@ -386,6 +386,7 @@ class Subscription:
         content: Content,
         body: BatchBody,
     ) -> None:
+        """Apply a batch of another node, pass it on to screens, and ask for what is missing."""
         context, now = self._context, self._context.loop.now()
         sent = sent_there + context.peers.note_message(node, sent_there)
         cursor = self._cursor(node, now)
@@ -395,13 +396,9 @@ class Subscription:
         cursor.flush_before_slot_reuse(context.hub, self.square, sent_there)
         complete = previous in (0, cursor.number)
         said = content
-        if not complete and sent_there - cursor.complete_until >= SLOT_RESTS:
-            # A slot may have become another player's since. The full state will tell.
-            said = said._replace(tracks=b"", wide=b"")
-        if old := context.notify_player_changes(node, self.replica, content.others, now):
-            # Clients hold fewer squares, so they may not know that the player was removed since:
-            # they would believe the old enter, and show a player who is not there.
-            said = said._replace(others=[event for event in said.others if event not in old])
+        if content.others or not complete:
+            slots_known = complete or sent_there - cursor.complete_until < SLOT_RESTS
+            said = self._without_stale(node, content, slots_known, now)
         # With 0 as `previous` the node had no player here before this batch, so players of that
         # node that are known here and not in the batch are gone.
         gone: list[int] = []
@@ -422,7 +419,20 @@ class Subscription:
             cursor.last = number
             self.sync.request_after_gap(node)
 
-    def _full_state(self, state: FullState) -> None:
+    def _without_stale(self, node: int, content: Content, slots_known: bool, now: int) -> Content:
+        """Return what is not stale of a batch of another node: no tracks, unless it is known whose
+        the slots are, and no enters that are older than the removal of their players."""
+        said = content
+        if not slots_known:
+            # A slot may have become another player's since. The full state will tell.
+            said = said._replace(tracks=b"", wide=b"")
+        if old := self._context.notify_player_changes(node, self.replica, content.others, now):
+            # Clients hold fewer squares, so they may not know that the player was removed since:
+            # they would believe the old enter, and show a player who is not there.
+            said = said._replace(others=[event for event in said.others if event not in old])
+        return said
+
+    def _apply_full_state(self, state: FullState) -> None:
         node = state.node
         entries = peer_batches.read_entries(state.entries, self._context.events)
         context, now = self._context, self._context.loop.now()
@@ -447,7 +457,7 @@ class Subscription:
         elif changed:
             self.view.invalidate()
 
-    def _keepalive(self, keepalive: Keepalive) -> None:
+    def _compare_keepalive(self, keepalive: Keepalive) -> None:
         """Compare the number of a node's last batch or full state here with what has come."""
         node, number = keepalive.node, keepalive.number
         context, now = self._context, self._context.loop.now()
@@ -495,7 +505,7 @@ class Subscription:
 
     # The things that lie in it.
 
-    def _things_changed(self, changes: Changes) -> None:
+    def _apply_changes(self, changes: Changes) -> None:
         """Apply what a node, this one or another, has published about things."""
         context, gone = self._context, changes.gone
         things = peer_batches.read_things(changes.things, context.things)

@@ -33,7 +33,7 @@ TILES_AT_ONCE = 8192
 Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, Thing]]]
 
 
-class Written(Protocol):
+class StoredLayer(Protocol):
     """A layer of the ground, as the store has it."""
 
     #: Whether the store has it at all.
@@ -42,7 +42,7 @@ class Written(Protocol):
     def load(self, store: Store, squares: list[Square]) -> dict[Square, bytes]:
         """Return the writes that the store has in some squares. It waits for the store."""
 
-    def loaded(self, square: Square, writes: bytes) -> None:
+    def apply_stored(self, square: Square, writes: bytes) -> None:
         """Take what the store had in a square."""
 
 
@@ -57,7 +57,7 @@ class Reader:
         replicas: Replicas,
         loop: Loop,
         fetch: Fetch,
-        layers: Sequence[Written],
+        layers: Sequence[StoredLayer],
         tiles: int,
     ) -> None:
         self._store_client = store_client
@@ -116,7 +116,7 @@ class Reader:
             def load(square: Square) -> None:
                 if square in self._replicas.squares:
                     for layer, writes in zip(self._layers, written, strict=True):
-                        layer.loaded(square, writes.get(square, b""))
+                        layer.apply_stored(square, writes.get(square, b""))
 
             if self._layers:
                 at_once = max(TILES_AT_ONCE // (self._tiles * len(self._layers)), 1)

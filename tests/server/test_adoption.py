@@ -56,13 +56,13 @@ def test_a_write_that_a_living_node_could_not_keep_is_kept_when_it_dies(monkeypa
     a.host.node.game.floor[3, 4] = 7
     harness.run(lived)
     assert seen(b, (3, 4)) == 7 and in_store(harness, QUEUE) == {}
-    held = b.host.node.square_context.layer_registry._held
-    assert [len(some) for some in held.values()] == [1] * (lived > RECEIVED_CHECKED_AFTER_MS)
+    unstored = b.host.node.square_context.layer_registry._unstored
+    assert [len(some) for some in unstored.values()] == [1] * (lived > RECEIVED_CHECKED_AFTER_MS)
     harness.kill(a.host)
     go_away(b)
     harness.run(10_000)
     assert (0, 0) not in b.host.node.replicas.squares
-    assert in_store(harness, QUEUE) == {(3, 4): 7} and not held
+    assert in_store(harness, QUEUE) == {(3, 4): 7} and not unstored
 
 
 def test_a_write_is_held_until_its_writer_says_that_the_store_has_it():
@@ -70,7 +70,7 @@ def test_a_write_is_held_until_its_writer_says_that_the_store_has_it():
     a.host.node.game.floor[3, 4] = 7
     harness.run(30_000)
     assert in_store(harness, QUEUE) == {(3, 4): 7} and seen(b, (3, 4)) == 7
-    assert not b.host.node.square_context.layer_registry._held
+    assert not b.host.node.square_context.layer_registry._unstored
 
 
 def test_a_node_that_stood_still_when_another_one_died_keeps_what_it_had_heard():

@@ -435,8 +435,10 @@ def test_values_of_the_store_are_compared_a_few_squares_at_a_time(monkeypatch):
     harness, a, _ = world()
     monkeypatch.setattr(reader, "TILES_AT_ONCE", 3 * 256)
     floor, turns = a.host.node.game.floor, []
-    loaded = floor.layer.loaded
-    monkeypatch.setattr(floor.layer, "loaded", lambda *some: (turns.append(a.now()), loaded(*some)))
+    apply = floor.layer.apply_stored
+    monkeypatch.setattr(
+        floor.layer, "apply_stored", lambda *some: (turns.append(a.now()), apply(*some))
+    )
     a.host.node.reader.read_all()
     harness.run(500)
     assert len(turns) == len(a.host.node.replicas.squares) > 9

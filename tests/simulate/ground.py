@@ -96,7 +96,7 @@ class Ground:
         sums = [layer for layer in layers if layer.rule == RULE_SUM]
         for layer in sums:
             for square in layer._node.replicas.squares:
-                known = layer.known(square)
+                known = layer.known_tiles(square)
                 for place, value in enumerate(known.values if known else b""):
                     key = layer.number, square, place
                     self._least[key] = self._most[key] = max(value, self._least[key])
@@ -109,16 +109,16 @@ class Ground:
         """From now on note what a node hears and writes."""
         heard = self._heard[host] = defaultdict(int)
         adoption, layers = host.node.square_context.layer_registry, host.node.play.layers
-        received = adoption.received
+        note_received = adoption.note_received
 
         def hear(node: int, square: Square, writes: Any) -> None:
             for layer, some in zip(writes[::2], writes[1::2], strict=True):
                 for place, _value, at in WRITE.iter_unpack(some):
                     key = layer, square, place
                     heard[key] = max(heard[key], at)
-            received(node, square, writes)
+            note_received(node, square, writes)
 
-        adoption.received = hear  # type: ignore[method-assign]
+        adoption.note_received = hear  # type: ignore[method-assign]
         due = TimerQueue(host.loop, lambda key, _due: self._note(host, *key))
         self._fresh[host] = Counter()
         for layer in layers:
@@ -175,7 +175,7 @@ class Ground:
             its: CellLayer = host.node.play.layers[layer.number]
             oldest = its.forgotten_before() - FADED_WITHIN
             for square in host.node.replicas.squares:
-                known = its.known(square)
+                known = its.known_tiles(square)
                 if known is not None and any(known.values) and known.pack(before=oldest):
                     raise Broken(f"{layer.name}: what is old is still there in {square}")
 

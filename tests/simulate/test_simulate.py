@@ -124,7 +124,7 @@ def believe_nobody_again(monkeypatch):
 
 def never_say_it_again(monkeypatch):
     """A node sends no keepalives in quiet squares, so nobody asks for a lost last message."""
-    monkeypatch.setattr(Subscription, "_keepalive", lambda self, keepalive: None)
+    monkeypatch.setattr(Subscription, "_compare_keepalive", lambda self, keepalive: None)
 
 
 def never_miss_anybody(monkeypatch):

@@ -282,9 +282,9 @@ def test_a_garden_that_is_visited_lasts_and_an_operator_can_remove_it(world, two
     layer = part(world, Gardens).plants.layer
     assert layer.options.forget == PLANT_SECONDS * 1000
     square, place = part(world, Gardens).plants._index(east(1))
-    before = layer.known(square).get(place)[1]
+    before = layer.known_tiles(square).get(place)[1]
     world.run(20 + 2 * LOOK_SECONDS)
-    assert layer.known(square).get(place)[1] > before
+    assert layer.known_tiles(square).get(place)[1] > before
     play = world.game(1).node.play
     owner = resident(world, ada).owner[:16]
     found = play.content.undo(None, Rect(*square, *square))
@@ -301,7 +301,7 @@ def test_a_player_from_afar_plants_nothing_over_what_its_node_does_not_know_yet(
     put(world, ada, (900, 0))
     world.run(120)
     # The store has not yet answered what the node asked about all of its squares.
-    monkeypatch.setattr(part(world, Gardens, 1).plants.layer, "loaded", lambda *_: None)
+    monkeypatch.setattr(part(world, Gardens, 1).plants.layer, "apply_stored", lambda *_: None)
     put(world, bob, MEADOW)
     assert grows(world, 1) == {0}
     assert sow(world, bob, 1, 3) == "something already grows there"

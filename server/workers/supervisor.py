@@ -79,9 +79,9 @@ FORWARDER = -1
 class Child:
     """A child process of the supervisor. It ends by itself when the supervisor ends.
 
-    `said` is the last line that it wrote, empty until it serves. `silent` counts the calls of
-    `watch` since that line, about one a second; so a supervisor that stood still itself does not
-    blame its children. `on_full` is called when it becomes full or has room again.
+    `last_line` is the last line that it wrote, empty until it serves. `silent_s` counts the calls
+    of `kill_if_silent` since that line, about one a second; so a supervisor that stood still
+    itself does not blame its children. `on_full` is called when it becomes full or has room again.
     """
 
     def __init__(
@@ -93,12 +93,12 @@ class Child:
         fds: Sequence[int] = (),
         on_full: Callable[[], object] = lambda: None,
     ) -> None:
-        self.said = ""
+        self.last_line = ""
         self._on_full = on_full
         #: How busy a worker is, or None before it has said so.
         self.load: WorkerLoad | None = None
-        self.silent = 0
-        self.killed = False
+        self.silent_s = 0
+        self.was_killed = False
         self.serves_since: float | None = None
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
@@ -114,66 +114,66 @@ class Child:
     def _read(self) -> None:
         assert self.process.stdout is not None
         while line := self.process.stdout.readline():
-            self.silent, full = 0, self.full
-            self.said, _, load = line.decode(errors="replace").rstrip("\n").partition("\t")
+            self.silent_s, full = 0, self.is_full
+            self.last_line, _, load = line.decode(errors="replace").rstrip("\n").partition("\t")
             self.load = read_load(load)
             if self.serves_since is None:
                 self.serves_since = time.monotonic()
-            if self.full != full:
+            if self.is_full != full:
                 self._on_full()
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the process has not ended."""
         return self.process.poll() is None
 
     @property
-    def serves(self) -> bool:
+    def is_serving(self) -> bool:
         """Whether it has started to serve, and has not ended."""
-        return self.serves_since is not None and self.alive
+        return self.serves_since is not None and self.is_alive
 
     @property
-    def starts(self) -> bool:
+    def is_starting(self) -> bool:
         """Whether it has neither started nor ended."""
-        return self.serves_since is None and self.alive
+        return self.serves_since is None and self.is_alive
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether it is ready for players."""
-        return self.alive and self.said.startswith(READY_MARK)
+        return self.is_alive and self.last_line.startswith(READY_MARK)
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether it has no room for players."""
-        return self.alive and self.said.startswith(FULL_MARK)
+        return self.is_alive and self.last_line.startswith(FULL_MARK)
 
     @property
-    def takes(self) -> bool:
+    def takes_players(self) -> bool:
         """Whether players may be passed to it."""
-        return self.ready and self.silent <= QUIET_MOST_S
+        return self.is_ready and self.silent_s <= QUIET_MOST_S
 
     @property
-    def shut(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether it lets nobody in any more."""
-        return not self.alive or self.said.startswith(SHUT_MARK)
+        return not self.is_alive or self.last_line.startswith(SHUT_MARK)
 
     @property
-    def hopeless(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether it has ended, or was not ready within READY_WITHIN_S."""
-        if not self.alive:
+        if not self.is_alive:
             return True
         since = self.serves_since
-        return since is not None and not self.ready and time.monotonic() - since > READY_WITHIN_S
+        return since is not None and not self.is_ready and time.monotonic() - since > READY_WITHIN_S
 
     def why_not_ready(self) -> str:
         """Return a sentence that says why it is not ready."""
-        if not self.alive and not self.killed:
+        if not self.is_alive and not self.was_killed:
             return f"{self.name} ended with code {self.process.returncode}"
         if self.serves_since is None:
             return f"{self.name} did not answer within {START_WITHIN_S} s"
-        if self.killed:
+        if self.was_killed:
             return f"{self.name} was silent for {SILENT_MOST_S} s"
-        return f"{self.name} is not ready: {self.said[1:] or 'it has just started'}"
+        return f"{self.name} is not ready: {self.last_line[1:] or 'it has just started'}"
 
     def send(self, command: bytes) -> None:
         """Send a command to a worker. It is no error if the worker has died."""
@@ -183,23 +183,23 @@ class Child:
         except BrokenPipeError:
             return
 
-    def watch(self) -> None:
+    def kill_if_silent(self) -> None:
         """Kill it if it has been silent for too long. It must be called once a second."""
-        self.silent += 1
-        most = SILENT_MOST_S if self.said else START_WITHIN_S
-        if self.silent > most and self.alive and not self.killed:
-            said = "was silent for" if self.said else "did not answer within"
+        self.silent_s += 1
+        most = SILENT_MOST_S if self.last_line else START_WITHIN_S
+        if self.silent_s > most and self.is_alive and not self.was_killed:
+            said = "was silent for" if self.last_line else "did not answer within"
             log.error("%s %s %s s: killing and restarting it", self.name, said, most)
-            self.killed = True
+            self.was_killed = True
             self.process.kill()
 
     def stop(self) -> None:
         """End it with SIGTERM, and after STOP_WITHIN_S by force; wait for its end."""
-        if self.alive:
+        if self.is_alive:
             self.process.terminate()
         with gevent.Timeout(STOP_WITHIN_S, False):  # type: ignore[arg-type]
             self.process.wait()
-        if self.alive:
+        if self.is_alive:
             log.error("%s did not stop within %s s: killing it", self.name, STOP_WITHIN_S)
             self.process.kill()
             self.process.wait()
@@ -220,21 +220,21 @@ class Supervisor:
         self._listener.set_inheritable(True)
         self._environment = dict(os.environ)
         # Messages are not sealed with a secret made here, since other servers do not have it.
-        self._sealed = settings.sealed
+        self._seals_messages = settings.sealed
         self._environment["SECRET_KEY"] = settings.secret or secrets.token_hex()
         #: Slot -> the child that fills it; and all children that run, even those that start or end.
         self._slots: dict[int, Child] = {}
         self._children: list[Child] = []
-        self._started = self._replacing = False
+        self._has_started = self._is_replacing = False
         #: How many children are just being started, which are not among the others yet.
         self._starting = 0
-        self._again = Event()
+        self._replace_again = Event()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._reports = tempfile.TemporaryDirectory(prefix="flatlands-reports-")
         self._clock = clock_offset()
         self._districts = Districts(0) if settings.gather else None
         #: The slots whose workers take players, as the workers were last told.
-        self._takes: list[int] = []
+        self._taking_slots: list[int] = []
         self._passage = Passage(self._reports.name)
         if not settings.broker:
             self._folder = tempfile.TemporaryDirectory(prefix="flatlands-")
@@ -252,24 +252,24 @@ class Supervisor:
 
         Raises OSError if all of them end by themselves before they serve.
         """
-        gevent.spawn(self._watch)
+        gevent.spawn(self._supervise)
         if self._folder is not None:
-            self._start_first([FORWARDER])
-        self._start_first(self._workers)
-        self._started = True
+            self._start_initial([FORWARDER])
+        self._start_initial(self._workers)
+        self._has_started = True
 
-    def _start_first(self, slots: Sequence[int]) -> None:
+    def _start_initial(self, slots: Sequence[int]) -> None:
         first: list[Child] = []
         self._start_all(slots, first)
         for slot, child in zip(slots, first, strict=False):
             self._slots[slot] = child
-            gevent.spawn(self._look_after, slot, child)
-        self._await_starts(first)
-        if not any(child.serves or child.killed for child in first) and self._goes_on:
+            gevent.spawn(self._keep_running, slot, child)
+        self._wait_for_starts(first)
+        if not any(child.is_serving or child.was_killed for child in first) and self._is_running:
             why = "; ".join(child.why_not_ready() for child in first)
             self.stop()
             raise OSError(f"no process could start: {why}")
-        self._wait(lambda: any(self._slots[slot].serves for slot in slots))
+        self._wait(lambda: any(self._slots[slot].is_serving for slot in slots))
 
     def replace(self) -> None:
         """Replace all workers at once: when all new ones are ready, the old ones shut their doors.
@@ -277,28 +277,28 @@ class Supervisor:
         If a new one does not get ready, the old ones go on, and the replacement is tried again
         later. Any number of calls during a replacement cause one further replacement.
         """
-        if not self._started:
+        if not self._has_started:
             log.warning("SIGHUP ignored: the workers are still starting")
             return
-        self._again.set()
-        if self._replacing:
+        self._replace_again.set()
+        if self._is_replacing:
             return
-        self._replacing = True
+        self._is_replacing = True
         pause = REPLACE_AFTER_S
         try:
-            while self._again.is_set() and self._goes_on:
-                self._again.clear()
+            while self._replace_again.is_set() and self._is_running:
+                self._replace_again.clear()
                 if why := self._replace_all():
                     log.error(
                         "no worker was replaced, the old ones keep serving: %s; next try in %g s",
                         why,
                         pause,
                     )
-                    gevent.wait([self._again, self._stopping], timeout=pause, count=1)
-                    self._again.set()
+                    gevent.wait([self._replace_again, self._stopping], timeout=pause, count=1)
+                    self._replace_again.set()
                     pause = min(pause * 2, REPLACE_AFTER_MOST_S)
         finally:
-            self._replacing = False
+            self._is_replacing = False
 
     def _replace_all(self) -> str:
         """Replace all workers; return why it was impossible, or an empty text."""
@@ -306,26 +306,26 @@ class Supervisor:
         try:
             self._start_all(self._workers, new)
         except OSError as error:
-            self._end(new)
+            self._stop_all(new)
             return f"cannot start a process: {error}"
         self._wait(
-            lambda: all(child.ready for child in new) or any(child.hopeless for child in new)
+            lambda: all(child.is_ready for child in new) or any(child.has_failed for child in new)
         )
-        if not self._goes_on:
+        if not self._is_running:
             return ""
-        if why := "; ".join(child.why_not_ready() for child in new if not child.ready):
-            self._end(new)
+        if why := "; ".join(child.why_not_ready() for child in new if not child.is_ready):
+            self._stop_all(new)
             return why
         old = [self._slots[slot] for slot in self._workers]
         for slot, child in zip(self._workers, new, strict=True):
             self._slots[slot] = child
             child.send(OPEN_COMMAND)
-            gevent.spawn(self._look_after, slot, child)
+            gevent.spawn(self._keep_running, slot, child)
         # All shut their doors before any of them sends players away, so that nobody comes back to
         # an old worker.
         self._close(old)
-        self._end(old)
-        if self._goes_on:
+        self._stop_all(old)
+        if self._is_running:
             log.info("all workers were replaced")
         return ""
 
@@ -341,7 +341,7 @@ class Supervisor:
         with suppress(OSError):  # not every system knows this of a socket that listens
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._end(workers)
+        self._stop_all(workers)
         if forwarder is not None:
             forwarder.stop()
         if self._folder is not None:
@@ -350,16 +350,16 @@ class Supervisor:
         self._reports.cleanup()
 
     @property
-    def _goes_on(self) -> bool:
+    def _is_running(self) -> bool:
         return not self._stopping.is_set()
 
     def _wait(self, done: Callable[[], bool]) -> None:
         """Wait until a condition is true, or until the server stops."""
-        while not done() and self._goes_on:
+        while not done() and self._is_running:
             self._stopping.wait(0.05)
 
-    def _await_starts(self, children: Sequence[Child]) -> None:
-        self._wait(lambda: not any(child.starts for child in children))
+    def _wait_for_starts(self, children: Sequence[Child]) -> None:
+        self._wait(lambda: not any(child.is_starting for child in children))
 
     def _close(self, workers: Sequence[Child]) -> None:
         """Let workers shut their doors; wait for them, for SHUT_WITHIN_S at most."""
@@ -367,18 +367,18 @@ class Supervisor:
             worker.send(CLOSE_COMMAND)
         until = time.monotonic() + SHUT_WITHIN_S
         # A worker that has not started has let nobody in.
-        while any(not (worker.shut or worker.starts) for worker in workers):
+        while any(not (worker.is_closed or worker.is_starting) for worker in workers):
             if time.monotonic() > until:
                 return
             gevent.sleep(0.02)
 
-    def _end(self, workers: Sequence[Child]) -> None:
+    def _stop_all(self, workers: Sequence[Child]) -> None:
         gevent.joinall([gevent.spawn(worker.stop) for worker in workers])
 
     def _start_all(self, slots: Sequence[int], started: list[Child]) -> None:
         """Start a child for each slot, unless the server stops, and add it to those `started`."""
         for slot in slots:
-            if self._goes_on:
+            if self._is_running:
                 started.append(self._start(slot))
 
     def _start(self, slot: int) -> Child:
@@ -392,7 +392,7 @@ class Supervisor:
             self._starting -= 1
 
     def _make(self, slot: int) -> Child:
-        self._forget_the_dead()
+        self._remove_ended()
         if slot == FORWARDER:
             return Child(
                 "the ZeroMQ forwarder",
@@ -406,7 +406,7 @@ class Supervisor:
         fd = self._listener.fileno()
         # If an option is given twice, the last one counts.
         options = [*self._arguments, "--workers", "1", "--listen-fd", str(fd)]
-        if not self._sealed:
+        if not self._seals_messages:
             options.append("--unsealed")
         options += ("--worker", str(slot + 1), "--reports", self._reports.name)
         options += ("--clock", str(self._clock))
@@ -421,19 +421,19 @@ class Supervisor:
             on_full=self._tell_plan,
         )
 
-    def _forget_the_dead(self) -> None:
-        self._children = [child for child in self._children if child.alive]
+    def _remove_ended(self) -> None:
+        self._children = [child for child in self._children if child.is_alive]
         try:
             bury(Path(self._reports.name), [child.process.pid for child in self._children])
         except OSError as error:
             # A new worker is started even so: it matters more than the counts of a dead one.
             log.warning("the counters of ended workers are lost: %s", error)
 
-    def _watch(self) -> None:
+    def _supervise(self) -> None:
         while True:
             gevent.sleep(1)
             for child in self._children:
-                child.watch()
+                child.kill_if_silent()
             if self._districts is not None:
                 self._follow(self._districts)
                 self._tell_plan()
@@ -441,9 +441,9 @@ class Supervisor:
     def _follow(self, districts: Districts[int]) -> None:
         """Let the plan follow how busy the workers are, and who takes players."""
         loads = {
-            slot: child.load._replace(takes=child.takes)
+            slot: child.load._replace(takes=child.takes_players)
             for slot, child in self._slots.items()
-            if child.load is not None and child.alive
+            if child.load is not None and child.is_alive
         }
         before = districts.plan
         districts.follow(loads, time.monotonic())
@@ -454,47 +454,47 @@ class Supervisor:
                 100 * max(load.busy for load in loads.values()),
                 workers,
             )
-        self._takes = [slot for slot, load in loads.items() if load.takes]
+        self._taking_slots = [slot for slot, load in loads.items() if load.takes]
 
     def _tell_plan(self) -> None:
         """Tell all workers the plan, who takes players, and who is full."""
         if self._districts is None:
             return
-        full = [slot for slot, child in self._slots.items() if child.full]
-        message = pack_plan(self._districts.plan, self._takes, len(self._workers), full)
+        full = [slot for slot, child in self._slots.items() if child.is_full]
+        message = pack_plan(self._districts.plan, self._taking_slots, len(self._workers), full)
         for slot in self._workers:
             # A worker that cannot take it now is told again in a second.
             self._passage.send(shard_name(slot), message)
 
-    def _look_after(self, slot: int, child: Child) -> None:
+    def _keep_running(self, slot: int, child: Child) -> None:
         """Let a child open its door, and start it again whenever it dies, until it is replaced."""
         pause = RESTART_AFTER_S
         while True:
-            self._await_starts([child])
-            if not self._fills(slot, child):
+            self._wait_for_starts([child])
+            if not self._occupies(slot, child):
                 return
             if slot != FORWARDER:
                 child.send(OPEN_COMMAND)
             code = child.process.wait()
-            if not self._fills(slot, child):
+            if not self._occupies(slot, child):
                 return
             served = time.monotonic() - (child.serves_since or time.monotonic())
             if served > RESTART_AFTER_MOST_S:
                 pause = RESTART_AFTER_S
-            if not child.killed:
+            if not child.was_killed:
                 log.error("%s died (code %s): restarting it", child.name, code)
             self._stopping.wait(pause * (0.5 + random.random() / 2))
             pause = min(pause * 2, RESTART_AFTER_MOST_S)
-            if not self._fills(slot, child):
+            if not self._occupies(slot, child):
                 return
             try:
                 started = self._start(slot)
-                if not self._fills(slot, child):
+                if not self._occupies(slot, child):
                     # All workers were replaced meanwhile.
-                    return self._end([started])
+                    return self._stop_all([started])
                 child = self._slots[slot] = started
             except OSError as error:
                 log.error("cannot restart %s: %s", child.name, error)
 
-    def _fills(self, slot: int, child: Child) -> bool:
-        return self._goes_on and self._slots[slot] is child
+    def _occupies(self, slot: int, child: Child) -> bool:
+        return self._is_running and self._slots[slot] is child

@@ -105,7 +105,7 @@ def test_a_child_that_is_just_being_started_is_stopped_with_the_others(monkeypat
         monkeypatch.setattr(Child, "__init__", slowly)
         replacing = gevent.spawn(supervisor.replace)
         gevent.sleep(0.1)
-    assert len(made) == 1 and not made[0].alive
+    assert len(made) == 1 and not made[0].is_alive
     replacing.get(timeout=PATIENCE)
 
 
@@ -202,7 +202,7 @@ def await_two(supervisor):
     """Return once two workers serve that were started with Python."""
     until(
         lambda: all(
-            child.serves and child.process.args[0] == sys.executable
+            child.is_serving and child.process.args[0] == sys.executable
             for child in slots(supervisor).values()
         )
     )
@@ -218,7 +218,7 @@ def test_a_child_that_stands_still_is_killed_and_started_again(monkeypatch, capl
         until(lambda: slots(supervisor)[slot] is not frozen)
         assert f"{frozen.name} was silent for 6 s: killing and restarting it" in caplog.text
         others = [child for at, child in slots(supervisor).items() if at != slot]
-        assert all(child.alive and child.serves for child in others)
+        assert all(child.is_alive and child.is_serving for child in others)
         await_two(supervisor)
 
 
@@ -229,7 +229,7 @@ def test_a_supervisor_that_stood_still_itself_kills_nobody(monkeypatch):
         # It has no turn of its loop, as after SIGSTOP.
         time.sleep(7)
         gevent.sleep(3)
-        assert slots(supervisor) == first and all(child.alive for child in first.values())
+        assert slots(supervisor) == first and all(child.is_alive for child in first.values())
 
 
 def test_a_slow_start_ends_no_other_child_and_is_tried_again(tmp_path, monkeypatch, caplog):
@@ -243,7 +243,7 @@ def test_a_slow_start_ends_no_other_child_and_is_tried_again(tmp_path, monkeypat
         patched.setattr(sys, "executable", slow)
         with supervised("--broker", "null://") as supervisor:
             assert "did not answer within 12 s: killing and restarting it" in caplog.text
-            until(lambda: all(child.serves for child in slots(supervisor).values()))
+            until(lambda: all(child.is_serving for child in slots(supervisor).values()))
 
 
 def test_workers_that_end_by_themselves_at_the_first_start_end_the_server():
@@ -264,12 +264,12 @@ def test_deaf_workers_replace_nobody_until_the_broker_is_back(monkeypatch, caplo
             replacing = gevent.spawn(supervisor.replace)
             until(lambda: "no worker was replaced" in caplog.text)
             assert "is not ready: " in caplog.text
-            assert slots(supervisor) == first and all(child.alive for child in first.values())
+            assert slots(supervisor) == first and all(child.is_alive for child in first.values())
             redis.resume()
             monkeypatch.setattr("flatlands.server.workers.supervisor.READY_WITHIN_S", PATIENCE)
             until(lambda: "all workers were replaced" in caplog.text)
             replacing.join()
-            assert not any(child.alive for child in first.values())
+            assert not any(child.is_alive for child in first.values())
             await_two(supervisor)
 
 

@@ -256,17 +256,17 @@ class World:
         player, here = Player(self, name, ticket), self._alive(node).node
         if person is not None:
             player._key = person._key
-        begin = here.play.begin
+        begin = here.play.start_place_hook
         if at is not None and here.terrain.blocked(*at):
             raise ValueError(f"nobody can stand on {at!r}")
         if at is not None:
-            here.play.begin = partial(middle_of, at)
+            here.play.start_place_hook = partial(middle_of, at)
         try:
             client = self._client(node)
             self.players.append(player)
             player._join(client, size)
         finally:
-            here.play.begin = begin
+            here.play.start_place_hook = begin
         return player
 
     def game(self, node: int = 0) -> Any:

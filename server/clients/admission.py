@@ -351,7 +351,7 @@ class Admission:
             if not self._blocked(place):
                 return place
         near = None if isinstance(hello.near, str) else hello.near
-        hook = self._node.play.begin
+        hook = self._node.play.start_place_hook
         chosen = None if hook is None or near is not None else hook()
         return chosen or self._node.residents.spot(near)
 

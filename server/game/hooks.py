@@ -8,8 +8,8 @@ after the other for each player.
 import logging
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 import gevent
 
@@ -38,6 +38,13 @@ class PlayerGone(Exception):
     """The player is no longer at this node: it has left, or gone on at another node."""
 
 
+class Asker(Protocol):
+    """Somebody for whom a hook is called, and who is told why it fails: a player, or a guest."""
+
+    def refuse(self, refused: Refused) -> None:
+        """Tell its page why it is not obeyed."""
+
+
 class Hook:
     """A method `call` of a game, as the node calls it; `name` is for the log. `waits`: it may wait.
     Calling a Hook returns what the method returns, or None if it fails."""
@@ -63,19 +70,24 @@ class Hook:
         return self._errors.setdefault(kind, LogLimit()).allows(now)
 
     def __call__(self, *arguments: object) -> Any:
+        return self._run(None, arguments)
+
+    def call_for(self, asker: Asker, *arguments: object) -> Any:
+        """Call the method with the asker as its first argument."""
+        return self._run(asker, (asker, *arguments))
+
+    def _run(self, asker: Asker | None, arguments: tuple[object, ...]) -> Any:
         begun = self._loop.seconds()
         try:
             result = self._call(*arguments)
         except PlayerGone:
             # Nobody is left to tell, except a client that wants to come in.
             if self.name == "on_hello":
-                self._refuse(
-                    arguments, Refused("failed", "an error in the game prevented that", None)
-                )
+                self._refuse(asker, Refused("failed", "an error in the game prevented that", None))
             return None
         except (Exception, gevent.Timeout) as error:
             # A Timeout is not an Exception, lest somebody else's handler catch it.
-            self._failed(arguments, error, begun)
+            self._report(asker, error, begun)
             return None
         ms = (self._loop.seconds() - begun) * 1000
         # What is done while nobody plays, such as the first planting, keeps nobody waiting.
@@ -87,24 +99,24 @@ class Hook:
                 )
         return result
 
-    def _failed(self, arguments: Sequence[object], error: BaseException, begun: float) -> None:
+    def _report(self, asker: Asker | None, error: BaseException, begun: float) -> None:
         """Tell whoever it concerns that the method has raised an error: the asker, or the log."""
-        if isinstance(error, Refused) and arguments and hasattr(arguments[0], "refuse"):
-            arguments[0].refuse(error)
+        if isinstance(error, Refused) and asker is not None:
+            asker.refuse(error)
             return
         self._loop.stats["hooks_failed"] += 1
         # If the store does not answer, the log says already why.
         if type(error) is not StoreUnavailable and self._is_new(error, begun):
             log.exception("%s of the game failed", self.name)
         if isinstance(error, StoreUnavailable):
-            self._refuse(arguments, Refused("store", UNAVAILABLE, None))
+            self._refuse(asker, Refused("store", UNAVAILABLE, None))
         else:
-            self._refuse(arguments, Refused("failed", "an error in the game prevented that", None))
+            self._refuse(asker, Refused("failed", "an error in the game prevented that", None))
 
-    def _refuse(self, arguments: Sequence[Any], refused: Refused) -> None:
-        """Tell the asker, the first argument, if the method may wait, and is about somebody."""
-        if self._waits and arguments:
-            arguments[0].refuse(refused)
+    def _refuse(self, asker: Asker | None, refused: Refused) -> None:
+        """Tell the asker, if there is one and the method may wait."""
+        if self._waits and asker is not None:
+            asker.refuse(refused)
 
 
 class _PlayerQueue:
@@ -114,7 +126,7 @@ class _PlayerQueue:
     __slots__ = ("waiting", "since")
 
     def __init__(self) -> None:
-        self.waiting: deque[tuple[Hook, tuple[object, ...]]] = deque()
+        self.waiting: deque[tuple[Hook, Asker, tuple[object, ...]]] = deque()
         self.since = 0
 
 
@@ -126,15 +138,15 @@ class HookQueues:
         self._spawn = spawn
         self._queues: dict[int, _PlayerQueue] = {}
 
-    def put(self, player: int, hook: Hook, *arguments: object) -> None:
-        """Call a hook about a player, by its id, after the calls that already wait."""
+    def put(self, player: int, hook: Hook, asker: Asker, *arguments: object) -> None:
+        """Call a hook for a player, by its id, after the calls that already wait."""
         queue = self._queues.get(player)
         if queue is None:
             queue = self._queues[player] = _PlayerQueue()
-            queue.waiting.append((hook, arguments))
+            queue.waiting.append((hook, asker, arguments))
             self._spawn(self._run, player, queue)
         else:
-            queue.waiting.append((hook, arguments))
+            queue.waiting.append((hook, asker, arguments))
 
     def full(self, player: int) -> bool:
         """Return whether too many calls about a player wait for it to cause another one."""
@@ -150,9 +162,9 @@ class HookQueues:
     def _run(self, player: int, queue: _PlayerQueue) -> None:
         try:
             while queue.waiting:
-                hook, arguments = queue.waiting.popleft()
+                hook, asker, arguments = queue.waiting.popleft()
                 queue.since = self._loop.now()
-                hook(*arguments)
+                hook.call_for(asker, *arguments)
         finally:
             # Whatever ends this greenlet, the next call about the player begins another one.
             del self._queues[player]

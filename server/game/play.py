@@ -99,7 +99,9 @@ class Play:
         #: Says whether an intent is forbidden; None if all are allowed.
         self.forbids_intent = WALKING[self.game.walking]
         #: Returns the place where a newcomer begins, or None. Most games do not say.
-        self.begin: Callable[[], tuple[int, int] | None] | None = _begin(self.game)
+        self.start_place_hook: Callable[[], tuple[int, int] | None] | None = _start_place_hook(
+            self.game
+        )
         #: The hooks that decide who may play; none if everybody may.
         self.hello_hooks = self._hooks("on_hello", waits=True)
         #: Whether the game has hooks for who has begun to play.
@@ -161,7 +163,8 @@ class Play:
         if self._waiting["on_meet"]:
             reach = round(self.game.meets * UNIT)
             residents = node.residents.by_id
-            Meetings(node.loop, node.replicas.squares, residents, reach, self._met)
+            # It looks for meetings by itself, by a timer.
+            self._meetings = Meetings(node.loop, node.replicas.squares, residents, reach, self._met)
 
     def _add_hooks(self, part: AnyPart) -> None:
         """Add the hooks of a part for actions and plants, and start those that have `every`."""
@@ -194,7 +197,7 @@ class Play:
 
     def _step(self, resident: Resident, tiles: list[Tile]) -> None:
         for hook in self._steps:
-            hook(self._me(self._node, resident), list(tiles))
+            hook.call_for(self._me(self._node, resident), list(tiles))
 
     def _call(self, name: str, resident: Resident, *arguments: object) -> None:
         for hook in self._waiting[name]:
@@ -243,7 +246,7 @@ class Play:
         """Ask the game whether a client may play, and as whom. It waits."""
         for hook in self.hello_hooks:
             if guest.refused is None:
-                hook(guest, ticket)
+                hook.call_for(guest, ticket)
 
     def player_joined(self, resident: Resident, back: bool) -> None:
         """Note that a player plays from now on; `back`: it has played before."""
@@ -337,14 +340,14 @@ def _planted(part: AnyPart, cell: Tile) -> list[Thing]:
     return list(islice(part.plant(cell), THINGS_A_STEP + 1))
 
 
-def _begin(game: AnyGame) -> Hook | None:
+def _start_place_hook(game: AnyGame) -> Hook | None:
     """Return the hook that says where a newcomer begins; None if the game has none."""
     if type(game).begin is Game.begin:
         return None
-    return _hook(game.node, game, "begin", partial(_beginning, game))
+    return _hook(game.node, game, "begin", partial(_start_place, game))
 
 
-def _beginning(game: AnyGame) -> tuple[int, int] | None:
+def _start_place(game: AnyGame) -> tuple[int, int] | None:
     """Return where a game lets a newcomer begin, in units, or None. Raises ValueError."""
     tile = game.begin()
     if tile is None:

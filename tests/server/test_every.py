@@ -7,6 +7,14 @@ from flatlands.testkit.store import shared_stores
 from tests.server.harness import Harness
 
 
+class Census(Engine):
+    ground = plain()
+
+    @every(1, each=True, waits=True)
+    def count(self, players):
+        raise ValueError
+
+
 class Seasons(Engine):
     ground = plain()
 
@@ -61,3 +69,11 @@ def test_a_method_that_runs_once_runs_at_each_node_without_a_store():
     assert harness.node.play.has_stopped
     harness.run(3000)
     assert turned(harness) == [3, 6]
+
+
+def test_a_method_for_all_players_that_fails_is_counted_and_called_again():
+    harness = Harness(play=Census)
+    client = harness.place("Ada", (0, 0))
+    harness.run(3500)
+    assert harness.loop.stats["hooks_failed"] == 3 and harness.loop.stats["errors"] == 0
+    assert client.model.errors == []

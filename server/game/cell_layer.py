@@ -148,18 +148,18 @@ class CellLayer:
 
     # What games do.
 
-    def check_room(self, who: bytes, indexes: Mapping[Square, Sequence[int]]) -> None:
+    def check_room(self, writer: bytes, indexes: Mapping[Square, Sequence[int]]) -> None:
         """Raise Refused if a person may not write on that many more tiles, by their squares, or if
         the layer is full and one of them has no value yet."""
         if self.store is None:
             return
-        if self.options.per_owner is not None and who != NOBODY:
+        if self.options.per_owner is not None and writer != NOBODY:
             wanted = {
-                *self._tiles_written_by.get(who, ()),
-                *self._tiles_counted_of.get(who, ()),
+                *self._tiles_written_by.get(writer, ()),
+                *self._tiles_counted_of.get(writer, ()),
                 *_pairs(indexes),
             }
-            if self._tiles_by_owner.get(who, 0) + len(wanted) > self.options.per_owner:
+            if self._tiles_by_owner.get(writer, 0) + len(wanted) > self.options.per_owner:
                 raise Refused("full", FULL_FOR_ONE, None)
         room = self.options.most - self.tiles - self._new_tiles
         if sum(map(len, indexes.values())) > room:
@@ -201,7 +201,7 @@ class CellLayer:
         square: Square,
         indexes: Sequence[int],
         value: int,
-        who: bytes = NOBODY,
+        writer: bytes = NOBODY,
         after: int = 0,
     ) -> None:
         """Write a value on tiles of a square, by their numbers there, or add it to them. Stamps are
@@ -224,7 +224,7 @@ class CellLayer:
                 written.append(one)
         if written:
             self._oldest_unsaved = min(self._oldest_unsaved, now)
-            self._publish(square, written, who, is_stored)
+            self._publish(square, written, writer, is_stored)
 
     def _result(
         self, square: Square, index: int, own: dict[int, tuple[int, int, int]], value: int, at: int
@@ -242,14 +242,14 @@ class CellLayer:
         return value if counted else None
 
     def _publish(
-        self, square: Square, written: list[tuple[int, int, int]], who: bytes, is_stored: bool
+        self, square: Square, written: list[tuple[int, int, int]], writer: bytes, is_stored: bool
     ) -> None:
         """Give what was written, (index, value, stamp), to the store and to the other nodes."""
         waiting = self._unsaved_in(square)
-        write = Write(*written[0][1:], who)
+        write = Write(*written[0][1:], writer)
         for index, value, at in written:
             if at != write.at or value != write.value:
-                write = Write(value, at, who)
+                write = Write(value, at, writer)
             if index in waiting:
                 _queue(self.rule, waiting, index, write)
             else:
@@ -257,7 +257,7 @@ class CellLayer:
         if write.value > 0 and is_stored:
             self._new_tiles += len(written)
             if self.options.per_owner is not None:
-                self._tiles_written_by.setdefault(who, set()).update(
+                self._tiles_written_by.setdefault(writer, set()).update(
                     [(square, one[0]) for one in written]
                 )
         if self.persist != "write-through" or not is_stored:
@@ -408,8 +408,8 @@ class CellLayer:
 
     def _requeue(self, saving: dict[Square, dict[int, Write]]) -> None:
         """Let writes that the store did not take wait once more, before those that came since."""
-        for who, indexes in self._tiles_counted_of.items():
-            self._tiles_written_by.setdefault(who, set()).update(indexes)
+        for writer, indexes in self._tiles_counted_of.items():
+            self._tiles_written_by.setdefault(writer, set()).update(indexes)
         # In the order in which they were written, so that each has the value before it.
         later, self._unsaved = self._unsaved, {}
         for some in (saving, later):
@@ -457,13 +457,13 @@ def _queue(rule: int, waiting: dict[int, Write], index: int, write: Write) -> No
     """Add a write to those of its square that wait, unless another one there counts."""
     before = waiting.get(index)
     if before is not None:
-        value, at, who, _ = write
-        after = before.after if before.who == who else before.value
+        value, at, writer, _ = write
+        after = before.after if before.writer == writer else before.value
         if rule == RULE_SUM:
             value += before.value
         elif not wins(rule, (value, at), (before.value, before.at)):
             return
-        write = Write(value, at, who, after)
+        write = Write(value, at, writer, after)
     waiting[index] = write
 
 

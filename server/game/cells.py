@@ -80,7 +80,7 @@ class Cells:
         channel. Raises ValueError, and Refused if the layer is full; then nothing is written."""
         self.write(tiles, value)
 
-    def write(self, tiles: Tile | Iterable[Tile], value: int, who: bytes = NOBODY) -> None:
+    def write(self, tiles: Tile | Iterable[Tile], value: int, writer: bytes = NOBODY) -> None:
         """Write as `cells[tiles] = value` does, in the name of a person: see Me.write."""
         least = 1 - TILE_VALUES if self.options.rule == RULE_SUM else 0
         if type(value) is not int or not least <= value < TILE_VALUES:
@@ -89,9 +89,9 @@ class Cells:
             )
         indexes = self._indexes([tiles] if isinstance(tiles, tuple) else list(tiles))
         if value > 0:
-            self.layer.check_room(who, indexes)
+            self.layer.check_room(writer, indexes)
         for square, some in indexes.items():
-            self.layer.write(square, some, value, who)
+            self.layer.write(square, some, value, writer)
 
     def __getitem__(self, tile: Tile) -> int:
         """Return the value of a tile (column, row): 0 if nobody has written there, or if this node

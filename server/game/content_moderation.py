@@ -100,7 +100,7 @@ def undo(layer: CellLayer, who: str, squares: Rect) -> int:
     undone, person = 0, bytes.fromhex(who)
     for some in _undoable(layer, squares):
         now = layer.loop.now()
-        take_back = partial(layer.rows.take_back, who=person, squares=some, now=now)
+        take_back = partial(layer.rows.take_back, writer=person, squares=some, now=now)
         back = layer.store_client.wait(take_back)
         for square in back:
             layer.need(square, now)

@@ -48,7 +48,7 @@ class Write(NamedTuple):
 
     value: int
     at: int
-    who: bytes = NOBODY
+    writer: bytes = NOBODY
     after: int | None = None
 
 
@@ -60,14 +60,14 @@ class Valid(NamedTuple):
     last: int
 
 
-class Kept(NamedTuple):
+class StoredTile(NamedTuple):
     """A tile as a row has it: see TILE."""
 
     tile_index: int
     value: int
     at: int
     before: int
-    who: bytes
+    writer: bytes
 
     @property
     def is_changed(self) -> bool:
@@ -84,16 +84,16 @@ Put = dict[Square, dict[int, tuple[int, int]]]
 
 class _Row:
     """One row. `values` and `owners` count how many more tiles of each value, and of each person,
-    there are than in the row as it was, and `zeroed` says whether one has become 0."""
+    there are than in the row as it was, and `has_zero` says whether one has become 0."""
 
-    __slots__ = ("body", "values", "owners", "zeroed")
+    __slots__ = ("body", "values", "owners", "has_zero")
 
     def __init__(self, body: bytes) -> None:
         self.body = bytearray(body)
         self.values, self.owners = Counter[int](), Counter[bytes]()
-        self.zeroed = False
+        self.has_zero = False
 
-    def find(self, index: int) -> tuple[int, Kept | None]:
+    def find(self, index: int) -> tuple[int, StoredTile | None]:
         """Return where in the body a tile is, or belongs, and the tile, if it is there."""
         body, low, high = self.body, 0, len(self.body) // TILE.size
         while low < high:
@@ -104,7 +104,7 @@ class _Row:
             else:
                 high = middle
         at = low * TILE.size
-        there = Kept._make(TILE.unpack_from(body, at)) if at < len(body) else None
+        there = StoredTile._make(TILE.unpack_from(body, at)) if at < len(body) else None
         return at, there if there is not None and there.tile_index == index else None
 
     def merge(
@@ -115,29 +115,29 @@ class _Row:
         for index, write in writes.items():
             where, there = self.find(index)
             is_valid = there is not None and valid.first <= there.at < valid.last
-            now = there if there and is_valid else Kept(index, 0, 0, 0, NOBODY)
-            tile = _written(rule, now, write)
+            now = there if there and is_valid else StoredTile(index, 0, 0, 0, NOBODY)
+            tile = _tile_after(rule, now, write)
             if tile is None:
                 continue
             length = 0 if there is None else TILE.size
             self.body[where : where + length] = TILE.pack(*tile)
             if there is not None:
-                self._count(there.value, there.who, -1)
-            self._count(tile.value, tile.who, 1)
+                self._count(there.value, there.writer, -1)
+            self._count(tile.value, tile.writer, 1)
             newest[index] = tile.value, tile.at
         return newest
 
-    def take_back(self, who: bytes, valid: Valid) -> dict[int, tuple[int, int]]:
+    def take_back(self, writer: bytes, valid: Valid) -> dict[int, tuple[int, int]]:
         """Give all tiles on which a person wrote last the values from before that person came;
         return these, with stamps just after those of that person's writes, so that what others have
         written since counts."""
         restored = {}
         for n, tile in enumerate(_tiles(bytes(self.body))):
-            if tile.who == who and tile.is_changed and valid.first <= tile.at < valid.last:
+            if tile.writer == writer and tile.is_changed and valid.first <= tile.at < valid.last:
                 at = _after(tile.at, tile.at)
                 back = tile.tile_index, tile.before, at, tile.before, NOBODY
                 TILE.pack_into(self.body, n * TILE.size, *back)
-                self._count(tile.value, who, -1)
+                self._count(tile.value, writer, -1)
                 self._count(tile.before, NOBODY, 1)
                 restored[tile.tile_index] = tile.before, at
         return restored
@@ -152,15 +152,15 @@ class _Row:
                 kept += TILE.pack(*tile)
                 due = min(due, until - now)
             else:
-                self._count(tile.value, tile.who, -1)
+                self._count(tile.value, tile.writer, -1)
         self.body = kept
         return due
 
-    def _count(self, value: int, who: bytes, n: int) -> None:
-        self.zeroed |= n > 0 and not value
+    def _count(self, value: int, writer: bytes, n: int) -> None:
+        self.has_zero |= n > 0 and not value
         if value:
             self.values[value] += n
-            self.owners[who] += n
+            self.owners[writer] += n
 
 
 class Rows:
@@ -189,7 +189,7 @@ class Rows:
             found[square] = found.get(square, b"") + pack(tiles)
         return found
 
-    def read(self, store: Store, squares: Sequence[Square]) -> Iterator[tuple[Square, Kept]]:
+    def read(self, store: Store, squares: Sequence[Square]) -> Iterator[tuple[Square, StoredTile]]:
         """Yield the tiles that the store has in some squares, CALL_ITEMS_MOST at most."""
         for item in store.group(self.queue, *map(name_of, squares)):
             yield from ((square_of(item.group), tile) for tile in _tiles(item.body))
@@ -198,7 +198,7 @@ class Rows:
         """Return how many tiles of some squares, CALL_ITEMS_MOST at most, each person was the last
         to change."""
         tiles = [tile for _, tile in self.read(store, squares)]
-        return Counter(t.who.hex() for t in tiles if t.is_changed and t.who != NOBODY)
+        return Counter(t.writer.hex() for t in tiles if t.is_changed and t.writer != NOBODY)
 
     def give(self, store: Store, writes: Writes, counted: Put, now: int) -> None:
         """Add writes to what the store has, and remove them from `writes`, which keeps those that
@@ -225,7 +225,7 @@ class Rows:
                     for index in some.pop((square, part)):
                         del writes[square][index]
 
-    def take_back(self, store: Store, who: bytes, squares: Sequence[Square], now: int) -> Put:
+    def take_back(self, store: Store, writer: bytes, squares: Sequence[Square], now: int) -> Put:
         """Give all tiles of some squares, CALL_ITEMS_MOST at most, on which a person wrote last the
         values from before that person came; return these, and their stamps."""
         back: Put = {}
@@ -235,7 +235,7 @@ class Rows:
             swaps: list[Swap] = []
             for item in store.group(self.queue, *names):
                 row = _Row(item.body)
-                if some := row.take_back(who, self.valid(now)):
+                if some := row.take_back(writer, self.valid(now)):
                     restored.append((square_of(item.group), some))
                     swaps.append(self._swap(item, item.id, item.group, row))
             names = []
@@ -274,7 +274,9 @@ class Rows:
         found: dict[bytes, int] = {}
         skip = 0
         while self._owners and (top := store.top(self._owners, CALL_ITEMS_MOST, skip)):
-            found.update((bytes.fromhex(who), number) for who, number in top if number >= least)
+            found.update(
+                (bytes.fromhex(writer), number) for writer, number in top if number >= least
+            )
             if top[-1][1] < least:
                 break
             skip += len(top)
@@ -285,15 +287,15 @@ class Rows:
         item was, or when what is written now is to be forgotten."""
         scores = [Score(self.queue, str(value), n) for value, n in row.values.items() if n]
         if self._owners:
-            people = [(who, n) for who, n in row.owners.items() if n and who != NOBODY]
-            scores += [Score(self._owners, who.hex(), n) for who, n in people]
+            people = [(writer, n) for writer, n in row.owners.items() if n and writer != NOBODY]
+            scores += [Score(self._owners, writer.hex(), n) for writer, n in people]
         before, delay = (None, NEVER_DUE_MS) if item is None else (item.body, item.delay)
-        delay = min(delay, self._forget, ZERO_FOR_MS if row.zeroed else NEVER_DUE_MS)
+        delay = min(delay, self._forget, ZERO_FOR_MS if row.has_zero else NEVER_DUE_MS)
         return Swap(before, Item(id, delay, group, bytes(row.body)), scores)
 
 
-def _tiles(body: bytes | bytearray) -> Iterator[Kept]:
-    return map(Kept._make, TILE.iter_unpack(body))
+def _tiles(body: bytes | bytearray) -> Iterator[StoredTile]:
+    return map(StoredTile._make, TILE.iter_unpack(body))
 
 
 def _after(at: int, known: int) -> int:
@@ -301,9 +303,9 @@ def _after(at: int, known: int) -> int:
     return next_stamp(at >> NODE_BITS, at, known)
 
 
-def _written(rule: int, tile: Kept, write: Write) -> Kept | None:
+def _tile_after(rule: int, tile: StoredTile, write: Write) -> StoredTile | None:
     """Return a tile after a write; None if the write does not count there."""
-    index, old, known, before, who = tile
+    index, old, known, before, writer = tile
     value, at = write.value, write.at
     if rule == RULE_SUM:
         value, at = _sum(old, value), _after(at, known)
@@ -312,13 +314,13 @@ def _written(rule: int, tile: Kept, write: Write) -> Kept | None:
     if value != old:
         if write.after is not None:
             before = _sum(old, write.after) if rule == RULE_SUM else write.after
-        elif write.who != who:
+        elif write.writer != writer:
             before = old
-        who = write.who
-    elif at == known and who == NOBODY:
+        writer = write.writer
+    elif at == known and writer == NOBODY:
         # It was adopted before its own node, which knows who wrote, put it there.
-        who = write.who
-    return Kept(index, value, at, before, who)
+        writer = write.writer
+    return StoredTile(index, value, at, before, writer)
 
 
 def _sum(value: int, more: int) -> int:

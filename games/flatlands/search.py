@@ -34,7 +34,7 @@ PLACES_AT_ONCE = 500
 #: After each such turn: with 0, other greenlets would run, but what comes from sockets would wait.
 PAUSE_SECONDS = 0.001
 
-#: What was read from the store is used for so long.
+#: What was read from the store is used for this long.
 READING_MS = 30_000
 
 #: One reading names so many landmarks at most, at a ms or two each.

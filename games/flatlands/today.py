@@ -19,12 +19,12 @@ TODAY_QUEUE: Final = "today"
 #: The id of the only item in the queue, and the name of the item's group.
 TODAY_ITEM: Final = "today"
 
-#: Somebody is remembered for so long: who comes again the next day reads who was here too.
+#: Somebody is remembered for this long: who comes again the next day reads who was here too.
 REMEMBER_MS: Final = 48 * 3600 * 1000
 #: No more people are remembered.
 NAMES_MOST: Final = 100
 
-#: A new name is written after so long, and the names are read so often.
+#: A new name is written after this long, and the names are read this often.
 ASK_EVERY_MS: Final = 5000
 
 #: So many people are named.

@@ -16,7 +16,7 @@ PACE_PER_BITE = 0.04
 BITES_MOST = 30
 #: A cell has 64 x 64 tiles.
 FOOD_PER_CELL = 48
-#: Food comes back so long after a snake has eaten it.
+#: Food comes back this long after a snake has eaten it.
 REGROW_SECONDS = 10
 #: How many colours there are, from 1 on: snakes of the same colour pass through each other.
 COLOURS = 255

@@ -25,9 +25,9 @@ from flatlands.loadtest.kit.options import bare
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-#: A program may take so long to start, on a busy machine.
+#: A program may take this long to start, on a busy machine.
 START_SECONDS = 30.0
-#: A program may take so long to end, on a busy machine.
+#: A program may take this long to end, on a busy machine.
 END_SECONDS = 10.0
 
 #: File descriptors that a process needs in addition to its clients' sockets.

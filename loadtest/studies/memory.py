@@ -48,9 +48,9 @@ OTHER_NODE = 7
 #: The first id of the other players.
 FIRST_ID = 2**40
 
-#: The node has so long to do what it was told.
+#: The node has this long to do what it was told.
 PATIENCE_SECONDS = 30.0
-#: The node writes to its screens within so long.
+#: The node writes to its screens within this time.
 FLUSHED_SECONDS = 0.5
 
 

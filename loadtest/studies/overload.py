@@ -47,7 +47,7 @@ WELL = 1.5
 
 #: Such a share of the deliveries a CPU second with a whole core should be left.
 TARGET_SHARE = 0.7
-#: The server should be well again after so long.
+#: The server should be well again after this long.
 TARGET_WELL_SECONDS = 5.0
 
 

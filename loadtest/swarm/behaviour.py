@@ -26,8 +26,8 @@ SECOND = 1_000_000
 #: us after which a bot that has left joins again.
 AWAY = SECOND // 2
 
-#: A bot that was cut off tries again after so long, which is doubled each time. The pause is drawn
-#: between half and all of that.
+#: A bot that was cut off tries again after this long, which is doubled each time. The pause is
+#: drawn between half and all of that.
 BACK_AFTER_US = 400_000
 #: It is doubled no further.
 BACK_AFTER_US_MOST = 8 * SECOND

@@ -33,13 +33,13 @@ from flatlands.loadtest.swarm.reports import LifeFacts, Look
 from flatlands.loadtest.swarm.slot_tables import SlotTable
 from flatlands.wire import Square
 
-#: A flush is acknowledged after so long.
+#: A flush is acknowledged after this long.
 ACK_AFTER_US = 850_000
 #: A flush is acknowledged sooner if so many bytes have come.
 ACK_BYTES = 90_000
-#: It is acknowledged by a ping if the last ping was so long ago.
+#: It is acknowledged by a ping if the last ping was this long ago.
 PING_EVERY_US = 5_000_000
-#: A quiet connection is pinged after so long.
+#: A quiet connection is pinged after this long.
 QUIET_PING_US = 10_000_000
 
 #: us: an acknowledgement that is due sooner goes with a move.
@@ -48,9 +48,9 @@ ACK_WITH = 500_000
 #: us: a pong that takes longer shows that the server, or the way to it, was late.
 SLOW = 1_000_000
 
-#: A connection is dead after so long without a pong.
+#: A connection is dead after this long without a pong.
 DEAD_AFTER_US = 8_000_000
-#: A connection must be made within so long.
+#: A connection must be made within this time.
 MADE_WITHIN_US = 30_000_000
 
 #: Units of a tile.

@@ -20,7 +20,7 @@ import numpy as np
 from flatlands.loadtest.kit.processes import Trouble
 
 MESSAGE_BYTES_MOST = 2**28
-#: The other end may take so long in the middle of a message.
+#: The other end may take this long in the middle of a message.
 PATIENCE_SECONDS = 10
 
 #: The environment variable that holds the secret.

@@ -28,9 +28,9 @@ from flatlands.loadtest.swarm.result import GeneratorClock
 from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.model import TRACK
 
-#: All generators must have joined within so long.
+#: All generators must have joined within this time.
 JOIN_SECONDS = 60.0
-#: A generator that is silent for so long is given up.
+#: A generator that is silent for this long is given up.
 SILENT_SECONDS = 15.0
 
 #: Round trips by which the clocks are compared: the quickest counts.

@@ -36,9 +36,9 @@ from flatlands.loadtest.swarm.truth import GRAIN, Truth
 
 SECOND = 1_000_000
 
-#: Bots move for so long before the measured time.
+#: Bots move for this long before the measured time.
 WARM_UP_SECONDS = 2.0
-#: Bots stand for so long after it.
+#: Bots stand for this long after it.
 SETTLE_SECONDS = 3.0
 
 #: The most seconds to wait, after SETTLE_SECONDS, until all last moves are answered and all bots
@@ -47,7 +47,7 @@ ANSWERED = 20.0
 
 #: Joining may take so much longer than its own pace asks for.
 JOIN_SECONDS = 30.0
-#: The report of a process may take so long.
+#: The report of a process may take this long.
 REPORT_SECONDS = 120.0
 
 #: Seconds without any playing bot after which a run is given up.

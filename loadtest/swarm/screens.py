@@ -27,16 +27,16 @@ from flatlands.model import GONE, LEAVE
 COMES_US = 3 * SECOND // 2
 #: A player that left less long ago may still be seen.
 LEAVES_US = 2 * SECOND
-#: What a player was told of itself is on all screens after so long.
+#: What a player was told of itself is on all screens after this long.
 TOLD_US = 2 * SECOND
 
 #: us: a screen that is wrong about a player for less time is only late, since the event is under
 #: way or waits to be read.
 NOTICED = 2 * SECOND
 
-#: A screen may be wrong about a player for so long.
+#: A screen may be wrong about a player for this long.
 WRONG_US = 5 * SECOND
-#: A screen may show an unknown player for so long, which may be a bot that was cut off before it
+#: A screen may show an unknown player for this long, which may be a bot that was cut off before it
 #: was welcomed.
 STRANGE_US = 17 * SECOND
 

@@ -32,9 +32,9 @@ from flatlands.world.track import Tile
 #: How many kinds of plants there are, from 1 on: the page knows which.
 KINDS: Final = 4
 
-#: A plant that nobody visits is gone after so long.
+#: A plant that nobody visits is gone after this long.
 PLANT_SECONDS = 30 * 24 * 3600
-#: A visit renews a plant that was not renewed for so long.
+#: A visit renews a plant that was not renewed for this long.
 RENEW_SECONDS = 24 * 3600
 #: A node looks so often for visitors.
 LOOK_SECONDS = 20

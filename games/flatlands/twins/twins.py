@@ -44,9 +44,9 @@ NOTIFY_EVERY_MS = 20_000
 #: They are sent so many players after one look.
 NOTIFY_AT_ONCE = 1
 
-#: A node trusts for so long what it has read of a player's person.
+#: A node trusts for this long what it has read of a player's person.
 KNOWN_MS = 600_000
-#: A node reads again after so long if no node has said who the person is.
+#: A node reads again after this long if no node has said who the person is.
 UNKNOWN_MS = 2000
 #: A node keeps that for so many players at most.
 KNOWN_PLAYERS = 1000

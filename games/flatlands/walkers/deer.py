@@ -44,13 +44,13 @@ LOOK_EVERY_MS = 400
 SHY_UNITS = 4 * UNIT
 #: The least and the most distance that a deer flees.
 FLIGHT_UNITS = (6 * UNIT, 9 * UNIT)
-#: While a deer flees it turns at most once in so long.
+#: While a deer flees it turns at most once in this time.
 TURN_AFTER_MS = 1000
 
 #: The angles to the straight way out that it tries, one after the other, if that is barred.
 FLIGHT_ANGLES = (0.0, math.pi / 3, -math.pi / 3, math.pi * 2 / 3, -math.pi * 2 / 3)
 
-#: A deer that has seen nobody close for so long is calm, and goes back to its meadow.
+#: A deer that has seen nobody close for this long is calm, and goes back to its meadow.
 CALM_AFTER_MS = 5000
 
 

@@ -50,9 +50,9 @@ STANDS_BEFORE: Final = 4000
 
 #: A guest follows if it is within so many units when the leader looks back.
 FOLLOWS_WITHIN: Final = 7 * UNIT
-#: The leader calls a guest that does not follow, and comes back to it after so long.
+#: The leader calls a guest that does not follow, and comes back to it after this long.
 COMES_BACK_AFTER_MS: Final = 10_000
-#: The next time that a guest does not follow, the leader gives up after so long.
+#: The next time that a guest does not follow, the leader gives up after this long.
 GIVES_UP_AFTER_MS: Final = 15_000
 #: The leader looks so often whether the guest follows.
 LOOK_EVERY_MS: Final = 800

@@ -52,12 +52,12 @@ READ = 16 * 1024
 
 #: A process opens so many connections at the same time.
 JOINS_AT_ONCE = 24
-#: A connection that was refused is tried again after so long.
+#: A connection that was refused is tried again after this long.
 AGAIN_SECONDS = 0.5
 
-#: At least one connection must succeed within so long.
+#: At least one connection must succeed within this time.
 STALLED_SECONDS = 30.0
-#: The last answers may take so long.
+#: The last answers may take this long.
 DRAIN_SECONDS = 30.0
 
 #: us between two rounds in which flushes are acknowledged and figures are counted.

@@ -39,7 +39,7 @@ SHARE = 4
 #: Options of the server that is started: it must not limit the rate of pings.
 SERVER = ("--any-rate", "1")
 
-#: A loop runs for so long before its measured time.
+#: A loop runs for this long before its measured time.
 WARM_UP_SECONDS = 1.0
 #: It runs a second longer for each so many connections, since in a closed loop all of them must
 #: have been answered once.
@@ -50,7 +50,7 @@ SETTLE = 3.0
 
 #: At least so many connections join in a second.
 JOINS_A_SECOND_LEAST = 100
-#: A process answers an order within so long.
+#: A process answers an order within this time.
 ANSWER_SECONDS = 60.0
 
 #: Seconds between two sentences about how many have joined.

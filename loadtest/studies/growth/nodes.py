@@ -25,9 +25,9 @@ from flatlands.loadtest.swarm.target import Target
 #: How many times its share of the players a worker has room for.
 WORKER_ROOM = 1.2
 
-#: Nodes that have come are known after so long: each of a thousand has sent a second heartbeat.
+#: Nodes that have come are known after this long: each of a thousand has sent a second heartbeat.
 KNOWN_SECONDS = 25.0
-#: Walking players have fallen into step after so long.
+#: Walking players have fallen into step after this long.
 IN_STEP_SECONDS = 2.0
 
 #: A run is not valid if one request in a hundred is sent later.

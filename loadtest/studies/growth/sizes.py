@@ -39,7 +39,7 @@ TARGET_NODES = {1000: 0.02}
 CROWDS = 625, 1250, 2500, 5000
 #: Each of them makes so many moves.
 CROWD_MOVES_A_SECOND = 1.0
-#: They join within so long: each newcomer is shown to all that are there already.
+#: They join within this time: each newcomer is shown to all that are there already.
 CROWD_JOIN_SECONDS = 10.0
 #: One process of bots cannot read what 5,000 are told.
 CROWD_PROCESSES = 2

@@ -57,10 +57,10 @@ CHOICES = 8192
 
 #: The time between two rounds of hellos.
 HELLO_EVERY_S = 0.25
-#: A hello must come back on every channel within so long.
+#: A hello must come back on every channel within this time.
 HELLO_WITHIN_S = 15.0
 
-#: After so long without a message no more are expected. The ZeroMQ forwarder reports its drops
+#: After this long without a message no more are expected. The ZeroMQ forwarder reports its drops
 #: within a second.
 QUIET_S = 1.5
 #: The longest wait for messages: a subscriber that still receives then is unfinished.

@@ -42,9 +42,9 @@ from flatlands.loadtest.studies.work_queues.worker import (
 )
 from flatlands.stores.base import StoreError
 
-#: A worker may need so long for each 1,000 messages, on a busy machine.
+#: A worker may need this long for each 1,000 messages, on a busy machine.
 SLOW_S = 2.0
-#: A worker may need so long in addition.
+#: A worker may need this long in addition.
 LATE_S = 30.0
 
 #: Seconds after which a consumer is killed, when it next claims messages.

@@ -47,7 +47,7 @@ WAIT_S = 1
 # Where consumers die:
 #: One claim has so many messages.
 CLAIMED_AT_ONCE = 10
-#: A consumer works so long on them.
+#: A consumer works this long on them.
 WORK_S = 0.05
 LEASE_MS = 2000
 

@@ -29,7 +29,7 @@ from tests.browser.pages import ARGUMENTS, chromium, wait_for
 from tests.nginx import nginx
 
 PHONE: dict[str, Any] = {**acts.PHONE, "device_scale_factor": 2}
-#: The line of a slow phone answers after so long.
+#: The line of a slow phone answers after this long.
 LATENCY_MS = 150
 #: The line of a slow phone, of 1.6 Mbit/s, in bytes a second.
 THROUGHPUT = 200_000
@@ -165,7 +165,7 @@ def main() -> None:
     add("--slow", type=float, default=1, help="the CPU is so many times slower")
     add("--phone", action="store_true", help="a screen of 390 x 844 with 2 px per css px")
     add("--map", action="store_true", help="with the map of the world open")
-    add("--seconds", type=float, default=24, help="measure drawing for so long (24)")
+    add("--seconds", type=float, default=24, help="measure drawing for this many seconds (24)")
     options = parser.parse_args()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)

@@ -27,7 +27,7 @@ test('a wave that is returned within three seconds gives both a spark, once', ()
   const state = among([[1, 0], [2, 3], [3, 4]]);
   assert.equal(isWavedTo(state, 900), false);
   assert.equal(showEmote(state, 1, WAVE, 1000), null);
-  // The own player, who made it, has nothing to return; another one has, for so long.
+  // The own player, who made it, has nothing to return; another one has, for a while.
   state.ownId = 1;
   assert.equal(isWavedTo(state, 1000), false);
   state.ownId = 2;

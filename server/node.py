@@ -29,6 +29,7 @@ from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.names import NameSearch
+from flatlands.server.players.presence import Presence
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
 from flatlands.server.players.takeovers import Takeovers
@@ -114,8 +115,10 @@ class Node:
         self.moderation = Moderation(self.store_client, loop, self.residents)
         self.names = NameSearch(bus, grid, self.residents, peers, self.moderation)
 
+        self.presence = Presence(bus, self.residents, self.store_client, spawn)
+        self.delivery = Delivery(bus, self.residents, self.presence)
+
         # What is played, and the things that it has in squares.
-        self.delivery = Delivery(bus, self.residents)
         self.play = Play(self, game)
         self.game = played = self.play.game
         name, ground_id = store_name(type(played)), self.channels.ground_id
@@ -146,9 +149,10 @@ class Node:
         self.square_context.set_player_listener(self.takeovers)
         self.square_context.set_reader(self.reader.read)
         peers.set_listeners(gone=self.replicas.drop, link_changed=self._send_link)
-        self.residents.set_left_listener(self.play.player_left)
+        self.residents.set_listeners(self.play.player_left, self.presence.player_changed)
         self.moderation.set_silenced_listener(self.play.player_silenced)
         self.delivery.set_news_listener(self.play.news)
+        self.presence.set_gone_listener(self.play.player_gone)
 
         #: Message between nodes -> the method that gets it.
         self._handlers: dict[type[object], Callable[[Any], None]] = {
@@ -166,6 +170,8 @@ class Node:
             peer_protocol.SendToOwner: self.delivery.on_send_to_owner,
             peer_protocol.Send: self.delivery.on_send,
             peer_protocol.Delivered: self.delivery.on_delivered,
+            peer_protocol.PresenceQuery: self.presence.on_presence_query,
+            peer_protocol.PresenceAnswer: self.presence.on_presence_answer,
             peer_protocol.Plan: self.router.on_plan,
             peer_protocol.Seek: self.names.on_seek,
             peer_protocol.Sought: self.names.on_sought,

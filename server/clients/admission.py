@@ -467,6 +467,7 @@ class Admission:
         if self._node.play.hello_hooks:
             self._node.residents.appear(resident, hello.name, resident.look)
             resident.owner = hello.owner
+            self._node.presence.player_changed(resident.id)
             self._node.play.player_renamed(resident.id, hello.name, hello.owner)
         resumed = taken_over is not None and taken_over.walk is not None
         return Admitted(resident, host, back, resumed)

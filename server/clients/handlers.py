@@ -147,6 +147,7 @@ def key(session: Session, text: str) -> None:
         sentence = "many new players came from your address: for now, nothing you do counts"
         raise Refused("keys", sentence, None)
     resident.owner = owner
+    session.node.presence.player_changed(resident.id)
     session.node.play.player_renamed(resident.id, resident.name, resident.owner)
 
 

@@ -1,7 +1,7 @@
 """Delivers what a game sends to pages and to other nodes, wherever in the world these are.
 
-A player's node is subscribed to that player's channel, so a message for one player goes only there.
-A message for all, or for a person, goes to all nodes.
+A player's node is subscribed to that player's channel and to its owner's, so a message for one goes
+only there.
 """
 
 import itertools
@@ -22,6 +22,7 @@ from flatlands.server.messages.peer_protocol import (
     pack,
 )
 from flatlands.server.messages.table import NUMBER
+from flatlands.server.players.presence import Presence
 from flatlands.server.players.residents import Residents
 from flatlands.server.runtime.timers import TimerQueue
 
@@ -69,10 +70,11 @@ class Delivery:
     """The messages of a game between a node and the pages and nodes of its world. Names and fields
     are as `pack_message` takes them: it raises ValueError for others."""
 
-    def __init__(self, bus: Bus, residents: Residents) -> None:
+    def __init__(self, bus: Bus, residents: Residents, presence: Presence) -> None:
         self._bus = bus
         self._node = bus.node
         self._residents = residents
+        self._presence = presence
         self._loop = bus.loop
         self._nonces = itertools.count(1)
         #: The requests that wait for an answer, by their nonces.
@@ -112,7 +114,7 @@ class Delivery:
         """Send to all pages on which a person plays, at whichever nodes."""
         pack_message(name, fields)
         message = SendToOwner(self._node, owner, name, fields)
-        if not self._bus.to_all(pack(message)):
+        if not self._bus.to_owner(owner, pack(message)):
             self.on_send_to_owner(message)
 
     def deliver(self, player: int, name: str, fields: list[object]) -> bool:

@@ -242,10 +242,30 @@ class Part(PartHooks[_M]):
     def send_to_owner(self, owner: str, name: str, *fields: object) -> None:
         """Send a message to all pages on which a person plays, by its `owner`, at whichever nodes,
         as `broadcast_local` does to all of this node. It does not wait. A page that cannot be
-        reached now never gets it. Nobody gets what is sent to the owner "". Raises ValueError."""
+        reached now never gets it. Nobody gets what is sent to the owner "". Only games with
+        `presence = True` have this. Raises ValueError."""
         _check_name(name)
+        self._check_presence()
         if owner:
             self.node.delivery.send_to_owner(owner, name, list(fields))
+
+    def online(self) -> int:
+        """Return how many play in the world, as the store knew a second ago. Without a store, only
+        those of this node are counted. It waits for the store. Only games with `presence = True`
+        have this. Raises StoreUnavailable."""
+        self._check_presence()
+        return self.node.presence.count()
+
+    def is_online(self, player: int) -> bool:
+        """Return whether a player, by its id, plays in the world, as `online` knows it. A player
+        whose connection is lost counts until it has left. It waits for the store. Raises
+        StoreUnavailable."""
+        self._check_presence()
+        return self.node.presence.is_online(player)
+
+    def _check_presence(self) -> None:
+        if not self.game.presence:
+            raise RuntimeError("a game knows who is online if its class says: presence = True")
 
     def publish(self, name: str, *fields: object) -> None:
         """Send news to all nodes of the world, this one included: each calls `on_news`. A node that
@@ -320,6 +340,10 @@ class Game(Part[_M]):
 
     #: How its players walk: "free"; "straight", along rows and columns only; or "none", not at all.
     walking = "free"
+
+    #: Whether the world knows who is online: see `online` and `on_player_gone`. Each node then
+    #: writes to the store once a second, and whenever somebody comes or goes.
+    presence = False
 
     #: The folder of its page, beside its module: its files take the place of those in static/,
     #: which are the page of a game without one.

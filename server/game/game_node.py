@@ -13,6 +13,7 @@ from flatlands.server.messages.channels import Channels
 from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.names import NameSearch
+from flatlands.server.players.presence import Presence
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.runtime.loop import Loop
@@ -52,6 +53,7 @@ class GameNode(Protocol):
     channels: Channels
     store_client: StoreClient
     delivery: Delivery
+    presence: Presence
 
     # Squares and other nodes.
     outbox: Outbox

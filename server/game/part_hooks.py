@@ -95,6 +95,16 @@ class PartHooks(Generic[_M]):
         connection is lost, meet nobody; bots do.
         """
 
+    def on_player_gone(self, player: int, owner: str) -> None:
+        """A player, by its id, has gone: it has left, or its node has died and it has not come back
+        within ten seconds. `owner` is as `me.owner`.
+
+        It is called at one node of the world, which may be any, and may wait. It is called once; or
+        again, half a minute later, if the node that has called it dies, or if it fails, five times
+        at most. It is never called for a player who is back. Without a store it is called for the
+        players who leave this node's game. Only games with `presence = True` have it.
+        """
+
     def on_news(self, name: str, fields: list[Any]) -> None:
         """A node, perhaps this one, has called `publish` with this name and these fields. It must
         not wait."""

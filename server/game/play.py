@@ -66,6 +66,8 @@ class Play:
             if not hasattr(part, "game"):
                 kind = type(part).__name__
                 raise ValueError(f"{kind}.__init__ must call super().__init__(*args)")
+            if not self.game.presence and type(part).on_player_gone is not Part.on_player_gone:
+                raise ValueError("a game with on_player_gone needs `presence = True`")
         #: The calls of hooks about players, which wait for their turn.
         self.hook_queues = HookQueues(node.loop, node.spawn)
         self._me = self.game.me
@@ -95,6 +97,12 @@ class Play:
             self._add_hooks(part)
         self._waiting = {name: self._hooks(name, waits=True) for name in _WAITING}
         self._steps = self._hooks("on_step", waits=False)
+        #: The hooks for players who have gone, which only games with presence have.
+        self._gone = [
+            _hook(node, part, "on_player_gone", partial(_heard_of, part), waits=True)
+            for part in self._parts
+            if type(part).on_player_gone is not Part.on_player_gone
+        ]
         self._news = self._hooks("on_news", waits=False)
         #: Says whether an intent is forbidden; None if all are allowed.
         self.forbids_intent = WALKING[self.game.walking]
@@ -256,6 +264,8 @@ class Play:
         """Note that a player has left the game."""
         if resident.id >= OTHERS_FROM:
             self._call("on_leave", resident)
+            if self.game.presence and not self.game.has_store:
+                self._node.spawn(self.player_gone, resident.id, resident.owner)
 
     def do(
         self,
@@ -277,6 +287,11 @@ class Play:
         for hook in self._news:
             hook(name, list(fields))
 
+    def player_gone(self, player: int, owner: str) -> bool:
+        """Tell the game that a player has gone; return whether it heard of it without a failure. It
+        waits."""
+        return all([hook(player, owner) for hook in self._gone])
+
     # What the server does.
 
     def start(self) -> None:
@@ -285,6 +300,8 @@ class Play:
             part._on_start()
         if self._needs_leader:
             self._leader_lease.start()
+        if self.game.presence:
+            self._node.presence.start(store_name(type(self.game)))
 
     def stop(self) -> None:
         """End what other nodes can go on with, since the server stops."""
@@ -338,6 +355,12 @@ def _declare_player_fields(node: GameNode, fields: Sequence[Field]) -> None:
 def _planted(part: AnyPart, cell: Tile) -> list[Thing]:
     """Return what a part plants in a cell, up to one thing more than is allowed."""
     return list(islice(part.plant(cell), THINGS_A_STEP + 1))
+
+
+def _heard_of(part: AnyPart, player: int, owner: str) -> bool:
+    """Tell a part that a player has gone, and return True if it does not fail."""
+    part.on_player_gone(player, owner)
+    return True
 
 
 def _start_place_hook(game: AnyGame) -> Hook | None:

@@ -3,6 +3,7 @@
     WORLD/VERSION/nodes                          what is for all nodes of the world
     WORLD/VERSION/node/ID                        what is for one node
     WORLD/VERSION/player/ID                      what is for the nodes that know a player
+    WORLD/VERSION/owner/OWNER                    what is for the nodes at which a person plays
     WORLD/VERSION/SEED-SIDE-GAME/COLUMN:ROW      a square
     WORLD/VERSION/SEED-SIDE-GAME/GRAIN/COLUMN:ROW/MOST    how many are where in a part of the world
 
@@ -68,6 +69,10 @@ class Channels:
         """Return the name of a player's channel."""
         return f"{self._prefix}/player/{id}"
 
+    def owner(self, owner: str) -> str:
+        """Return the name of a person's channel."""
+        return f"{self._prefix}/owner/{owner}"
+
     def part(self, part: tuple[int, int, int, int]) -> str:
         """Return the name of the channel of a part of the world (atlas/dots.py)."""
         grain, column, row, most = part
@@ -118,6 +123,10 @@ class Bus:
     def to_player(self, id: int, message: bytes) -> bool:
         """Publish to the nodes that know a player."""
         return bool(self.broker.publish(self.channels.player(id), message))
+
+    def to_owner(self, owner: str, message: bytes) -> bool:
+        """Publish to the nodes at which a person plays."""
+        return bool(self.broker.publish(self.channels.owner(owner), message))
 
     def to_all(self, message: bytes) -> bool:
         """Publish to all nodes of the world."""

@@ -35,6 +35,7 @@ SEEK = 55
 PLAN = 56
 NEWS = 57
 SEND_TO_OWNER = 58
+PRESENCE_QUERY = 61
 # On a player's channel.
 TAKEOVER = 35
 HOSTED = 38
@@ -47,6 +48,7 @@ HERE = 40
 ECHO = 47
 SOUGHT = 54
 DELIVERED = 60
+PRESENCE_ANSWER = 62
 # On the channel of a part of the world.
 COUNTS = 51
 
@@ -79,6 +81,9 @@ OWNER_CHARS_MOST = 64
 
 #: The most points of a recorded way: a few more than are recorded, for where it ends.
 RECORDED_POINTS_MOST = 260
+
+#: The most players in a question who of them is there.
+PLAYERS_MOST = 1000
 
 #: The most machines in a plan.
 MACHINES = 500
@@ -141,6 +146,7 @@ FIELDS = {
         Field("plan", list, 1, 4),
         Field("found", list, 0, FOUND_MOST),
         Field("parts", list, 0, 4 * PARTS_MOST),
+        Field("players", list, 0, PLAYERS_MOST),
         Field("dots", list, 0, DOT_FIELDS * PATCH_DOTS_MOST),
     )
 }
@@ -277,6 +283,23 @@ class Delivered(NamedTuple):
     node: int
     to: int
     nonce: int
+
+
+class PresenceQuery(NamedTuple):
+    """The question `nonce`: which of these players, by their ids, are there?"""
+
+    node: int
+    nonce: int
+    players: list[int]
+
+
+class PresenceAnswer(NamedTuple):
+    """The answer to the question `nonce` of node `to`: these players are here."""
+
+    node: int
+    to: int
+    nonce: int
+    players: list[int]
 
 
 class Plan(NamedTuple):
@@ -456,6 +479,10 @@ def _is_around(broadcast: Broadcast) -> bool:
     return not around or (len(around) == 3 and _are_numbers(around) and around[2] >= 0)
 
 
+def _are_players(message: PresenceQuery | PresenceAnswer) -> bool:
+    return not message.players or _are_numbers(message.players)
+
+
 def _is_plan(message: Plan) -> bool:
     plan = message.plan
     left = [(plan[0] if len(plan) == 1 else plan, LINES_MOST)]
@@ -542,6 +569,8 @@ PeerMessage = (
     | SendToOwner
     | Send
     | Delivered
+    | PresenceQuery
+    | PresenceAnswer
     | Plan
     | Seek
     | Sought
@@ -568,6 +597,8 @@ MESSAGES: Final[dict[int, type[PeerMessage]]] = {
     SEND_TO_OWNER: SendToOwner,
     SEND: Send,
     DELIVERED: Delivered,
+    PRESENCE_QUERY: PresenceQuery,
+    PRESENCE_ANSWER: PresenceAnswer,
     PLAN: Plan,
     SEEK: Seek,
     SOUGHT: Sought,
@@ -592,6 +623,8 @@ _CROSS_CHECKS: Final[dict[int, Callable[[Any], bool]]] = {
     HEARTBEAT: _is_heartbeat,
     WATCH: _are_parts,
     BROADCAST: _is_around,
+    PRESENCE_QUERY: _are_players,
+    PRESENCE_ANSWER: _are_players,
     PLAN: _is_plan,
     SOUGHT: _are_found,
     HANDOVER: _goes_on,

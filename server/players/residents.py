@@ -57,7 +57,7 @@ def new_id() -> int:
 
 class Residents:
     """The residents of this node: how they join, lose their connection, get another one, and leave.
-    Places are positions (x, y) in units. `set_left_listener` must be called before anybody leaves.
+    Places are positions (x, y) in units. `set_listeners` must be called before anybody joins.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Residents:
         self._outbox = outbox
         self._movement = movement
         self._left_listener: Callable[[Resident], None]
+        self._changed_listener: Callable[[int], None]
         self._channels = bus.channels
         self._bus = bus
         #: All residents, by their ids.
@@ -90,9 +91,12 @@ class Residents:
         self._changed: set[Resident] = set()
         loop.every(TOKENS_EVERY_MS, self._renew_tokens)
 
-    def set_left_listener(self, left: Callable[[Resident], None]) -> None:
-        """Call `left` with each resident that has left the game."""
-        self._left_listener = left
+    def set_listeners(
+        self, left: Callable[[Resident], None], changed: Callable[[int], None]
+    ) -> None:
+        """Call `left` with each resident that has left the game, and `changed` with the id of each
+        player that has come here or has gone."""
+        self._left_listener, self._changed_listener = left, changed
 
     def declare(self, fields: Sequence[Field]) -> None:
         """Give each player these fields of the game."""
@@ -133,6 +137,7 @@ class Residents:
         self._movement.enter(resident)
         if resident.pace_until:
             self._movement.set_pace(resident, resident.pace, resident.pace_until)
+        self._changed_listener(resident.id)
         return resident
 
     def leave(self, resident: Resident) -> None:
@@ -156,6 +161,7 @@ class Residents:
     def _remove(self, resident: Resident) -> None:
         del self.by_id[resident.id]
         self._partings.drop(resident)
+        self._changed_listener(resident.id)
 
     def remember(self, resident: Resident) -> None:
         """Remember the last seq and place of a player that is here no longer, for LEFT_FOR_MS."""
@@ -163,6 +169,7 @@ class Residents:
         self.departed[resident.id] = resident.seq, resident.track.at(now)
         self._bus.subscribe(self._channels.player(resident.id))
         self._oblivion.put(resident.id, now + LEFT_FOR_MS)
+        self._changed_listener(resident.id)
 
     def _forget(self, id: int, _due: int) -> None:
         self.departed.pop(id, None)

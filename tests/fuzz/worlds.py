@@ -650,7 +650,7 @@ class Stranger:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
         kind = chance.choice(
-            (34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 50, 52, 54, 55, 56, 57, 58, 59, 60)
+            (34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 50, 52, 54, 55, 56, 57, 58, 59, 60, 61, 62)
         )
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
@@ -706,6 +706,9 @@ class Stranger:
             return [kind, node, *for_whom[kind], *told]
         if kind == 60:
             return [60, node, to, self._some(0, 5)]
+        if kind in (61, 62):
+            some = [id] * chance.choice((0, 1, 3, 1001))
+            return [kind, node, *([to] if kind == 62 else []), self._some(0, 5), some]
         return [35, node, id] if kind == 35 else [39, node, id, self._some(0, 9)]
 
 

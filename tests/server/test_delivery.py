@@ -14,7 +14,7 @@ from tests.server.harness import Harness
 class Letters(Game):
     """People whisper, and each node reads the news."""
 
-    ground = plain()
+    ground, presence = plain(), True
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -182,7 +182,7 @@ def test_messages_that_no_page_can_read_are_malformed(two, world):
     for message, channel in (
         (peer_protocol.Send(7, bob.id, 0, "letter", [1.5]), host.node.channels.player(bob.id)),
         (peer_protocol.News(7, "news", [{}]), host.node.channels.nodes),
-        (peer_protocol.SendToOwner(7, "o" * 32, "paid", [1.5]), host.node.channels.nodes),
+        (peer_protocol.SendToOwner(7, "o", "paid", [1.5]), host.node.channels.owner("o")),
     ):
         host.node.receive(Message(channel, peer_protocol.pack(message)))
     assert host.loop.stats["malformed"] == before + 3

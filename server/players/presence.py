@@ -1,0 +1,310 @@
+"""Who plays in the whole world, and who has gone, even if its node has died.
+
+Only games with `presence = True` use this. Each node has one row in the store for each of its
+players, in a group that is named after the node, and holds a lease for these rows: an item that it
+renews every second. A node that takes a player over replaces its row.
+
+Whoever removes a row puts, in the same step, an item into the queue of those who have gone. A node
+claims it, calls the game, and only then removes it: so the game is called again, at another node,
+if the one that called it has died.
+
+If a lease has ended, another node claims it. It waits, since players of a dead node come back at
+other nodes; it asks all nodes for those who have not; and it removes the rows of those whom nobody
+has. Rows of players who were passed on, and whom their next node has not written, end likewise.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgpack
+
+from flatlands.server.messages.channels import Bus
+from flatlands.server.messages.peer_protocol import (
+    PLAYERS_MOST,
+    PresenceAnswer,
+    PresenceQuery,
+    pack,
+)
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.players.resident import incarnation
+from flatlands.server.players.residents import Residents
+from flatlands.server.storage.client import StoreClient, StoreUnavailable
+from flatlands.stores.base import CALL_ITEMS_MOST, NEVER_DUE_MS, Item, Store, Swap
+
+#: The names of the queues in the store begin with these: the rows, the leases of the nodes, and
+#: those who have gone.
+ROWS_QUEUE: Final = "online"
+LEASES_QUEUE: Final = "online nodes"
+GONE_QUEUE: Final = "gone"
+
+#: Time between two turns. A row may be that late.
+TURN_MS: Final = 1000
+
+#: How long a node's lease lasts, after each turn.
+LEASE_MS: Final = 5000
+
+#: How long a node that claims the lease of a dead one, or somebody who has gone, may take.
+CLAIM_MS: Final = 30_000
+
+#: How long after the death of its node, or after it was passed on, a player may come back.
+ABSENT_MS: Final = 10_000
+
+#: How long all nodes have to answer who of these players is there.
+ANSWERS_MS: Final = 500
+
+#: How many of those who have gone are claimed in a turn, and how often the game is called for one
+#: of them if it fails.
+GONE_AT_ONCE: Final = 50
+CALLS_MOST: Final = 5
+
+
+class _Row(NamedTuple):
+    """What the store has of a player: its node, its incarnation, and its owner."""
+
+    node: int
+    incarnation: int
+    owner: str
+
+
+class _Found(NamedTuple):
+    """What a turn has found in the store: the nodes that have died, each with the rows of its
+    players, and those who have gone, as (item, owner, number of calls)."""
+
+    dead: list[tuple[str, dict[int, _Row]]]
+    gone: list[tuple[str, str, int]]
+
+
+class Presence:
+    """Who plays in the world. `game_name` is the name of the game in the store. `spawn` begins a
+    greenlet. `set_gone_listener` must be called before `start`."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        residents: Residents,
+        store_client: StoreClient,
+        spawn: Callable[..., object],
+    ) -> None:
+        self._bus = bus
+        self._node = bus.node
+        self._loop = bus.loop
+        self._residents = residents
+        self._store_client = store_client
+        self._spawn = spawn
+        #: The names of its queues in the store.
+        self._rows = self._leases = self._gone = ""
+        #: The players of this node who have come, gone or got an owner since the last turn.
+        self._changed: set[int] = set()
+        #: The rows that this node has written and not removed, by the players' ids.
+        self._written: dict[int, _Row] = {}
+        #: Since when those of them are absent who have not left here, or were last looked for.
+        self._absent: dict[int, int] = {}
+        #: The owners of this node's players; owner -> the ids of that person's players.
+        self._owners: dict[int, str] = {}
+        self._players: dict[str, set[int]] = {}
+        self._enabled = self._turning = False
+        self._nonces = itertools.count(1)
+        #: The questions that wait for answers -> the players whom nobody has yet.
+        self._asked: dict[int, set[int]] = {}
+        self._gone_listener: Callable[[int, str], bool]
+
+    def set_gone_listener(self, gone: Callable[[int, str], bool]) -> None:
+        """Call `gone` with the id and the owner of each player who has gone. It may wait, and
+        returns whether it succeeded."""
+        self._gone_listener = gone
+
+    def start(self, game_name: str) -> None:
+        """Begin to write rows, and to look for those who have gone. `game_name` is the name of the
+        game in the store."""
+        world = f"{game_name} {self._bus.channels.ground_id}"
+        self._rows, self._leases = f"{ROWS_QUEUE} {world}", f"{LEASES_QUEUE} {world}"
+        self._gone = f"{GONE_QUEUE} {world}"
+        self._enabled = True
+        if self._store_client.store is not None:
+            self._loop.every(TURN_MS, self._turn)
+
+    def player_changed(self, id: int) -> None:
+        """Note that a player has come here, has gone, or has another owner."""
+        if not self._enabled:
+            return
+        self._changed.add(id)
+        resident = self._residents.by_id.get(id)
+        before, owner = self._owners.pop(id, ""), "" if resident is None else resident.owner
+        if owner:
+            self._owners[id] = owner
+        if before != owner:
+            self._drop_owner(before, id)
+            if owner:
+                if owner not in self._players:
+                    self._bus.subscribe(self._bus.channels.owner(owner))
+                self._players.setdefault(owner, set()).add(id)
+
+    def _drop_owner(self, owner: str, id: int) -> None:
+        players = self._players.get(owner, set())
+        players.discard(id)
+        if owner and not players:
+            del self._players[owner]
+            self._bus.unsubscribe(self._bus.channels.owner(owner))
+
+    def players_of(self, owner: str) -> list[int]:
+        """Return the ids of this node's players that belong to a person."""
+        return list(self._players.get(owner, ()))
+
+    # What a game asks for.
+
+    def count(self) -> int:
+        """Return how many play in the world; without a store, at this node. It waits for the store.
+        Raises StoreUnavailable."""
+        if self._store_client.store is None:
+            return sum(id >= OTHERS_FROM for id in self._residents.by_id)
+        return self._store_client.wait(lambda store: store.count(self._rows))
+
+    def is_online(self, player: int) -> bool:
+        """Return whether a player plays in the world; without a store, at this node. It waits for
+        the store. Raises StoreUnavailable."""
+        if player in self._residents.by_id or self._store_client.store is None:
+            return player in self._residents.by_id
+        return bool(self._store_client.wait(lambda store: store.get(self._rows, [str(player)])))
+
+    # A turn.
+
+    def _turn(self) -> None:
+        """Bring the store up to date, unless the last turn still waits for it."""
+        if self._turning:
+            return
+        now, here = self._loop.now(), self._residents.by_id
+        changed, self._changed = self._changed, set()
+        new = {
+            id: _Row(self._node, incarnation(here[id].seq), here[id].owner)
+            for id in changed
+            if id in here and id >= OTHERS_FROM
+        }
+        missing = [id for id in changed if id not in here and id in self._written]
+        gone = {id: self._written[id] for id in missing if id in self._residents.departed}
+        self._absent.update((id, now) for id in missing if id not in gone)
+        late = [id for id, since in self._absent.items() if now - since >= ABSENT_MS]
+        if late:
+            self._absent.update(dict.fromkeys(late, now))
+            self._look_for({id: self._written[id] for id in late})
+        self._turning = True
+        self._store_client.ask(
+            lambda store: self._bring_up_to_date(store, new, gone),
+            lambda found: self._up_to_date(found, new, gone),
+            lambda: self._failed(changed),
+        )
+
+    def _bring_up_to_date(
+        self, store: Store, new: dict[int, _Row], gone: dict[int, _Row]
+    ) -> _Found:
+        store.replace(self._leases, Item(str(self._node), LEASE_MS, "", b""))
+        self._write(store, new)
+        self._remove(store, gone)
+        dead = [
+            (lease.id, {int(row.id): _Row(*msgpack.unpackb(row.body)) for row in rows})
+            for lease in store.claim(self._leases, 1, CLAIM_MS)
+            for rows in [store.group(self._rows, lease.id)]
+        ]
+        claimed = store.claim(self._gone, GONE_AT_ONCE, CLAIM_MS)
+        return _Found(dead, [(one.id, one.body.decode(), one.tries) for one in claimed])
+
+    def _write(self, store: Store, rows: dict[int, _Row]) -> None:
+        """Put these rows in place of those that other nodes have written."""
+        left = dict(rows)
+        while left:
+            some = list(left)[:CALL_ITEMS_MOST]
+            before = store.get(self._rows, map(str, some))
+            swaps = []
+            for id in some:
+                old = before.get(str(id))
+                item = Item(str(id), NEVER_DUE_MS, str(self._node), msgpack.packb(left[id]))
+                swaps.append(Swap(None if old is None else old.body, item))
+            for id, done in zip(some, store.swap(self._rows, swaps), strict=True):
+                if done:
+                    del left[id]
+
+    def _remove(self, store: Store, rows: dict[int, _Row]) -> None:
+        """Remove those of these rows that nobody has replaced: their players have gone."""
+        for id, row in rows.items():
+            gone = Item(f"{id} {row.incarnation}", 0, "", row.owner.encode())
+            store.take(self._rows, str(id), [(self._gone, gone)], only=msgpack.packb(row))
+
+    def _up_to_date(self, found: _Found, new: dict[int, _Row], gone: Iterable[int]) -> None:
+        self._turning = False
+        self._written.update(new)
+        for id in new:
+            self._absent.pop(id, None)
+        self._forget(gone)
+        for node, rows in found.dead:
+            self._later(ABSENT_MS - LEASE_MS, partial(self._look_for, rows, node))
+        for item, owner, calls in found.gone:
+            self._spawn(self._call, item, owner, calls)
+
+    def _failed(self, changed: set[int]) -> None:
+        self._turning = False
+        self._changed |= changed
+
+    def _forget(self, ids: Iterable[int]) -> None:
+        """Forget rows that are removed. Whoever is back by then gets another one."""
+        for id in ids:
+            self._written.pop(id, None)
+            self._absent.pop(id, None)
+            if id in self._residents.by_id:
+                self._changed.add(id)
+
+    def _later(self, ms: int, do: Callable[[], None]) -> None:
+        self._loop.timer(do).set(self._loop.now() + ms)
+
+    # Those whose node has died, or has passed them on.
+
+    def _look_for(self, rows: dict[int, _Row], node: str | None = None) -> None:
+        """Remove the rows of those players whom no node has; then end the lease of the dead node
+        that had them, if that is given."""
+        ids, nonces = list(rows), []
+        for at in range(0, len(ids), PLAYERS_MOST):
+            nonces.append(nonce := next(self._nonces))
+            self._asked[nonce] = set(ids[at : at + PLAYERS_MOST])
+            query = PresenceQuery(self._node, nonce, ids[at : at + PLAYERS_MOST])
+            self._bus.to_all(pack(query))
+        self._later(ANSWERS_MS, lambda: self._looked_for(rows, nonces, node))
+
+    def _looked_for(self, rows: dict[int, _Row], nonces: list[int], node: str | None) -> None:
+        absent = [id for nonce in nonces for id in self._asked.pop(nonce)]
+        gone = {id: rows[id] for id in absent if id not in self._residents.by_id}
+
+        def question(store: Store) -> None:
+            self._remove(store, gone)
+            if node is not None:
+                store.done(self._leases, [node])
+
+        # If the store fails, the lease ends once more, and the absent are looked for again.
+        own = rows if node is None else {}
+        self._store_client.ask(question, lambda _none: self._forget(own))
+
+    def on_presence_query(self, query: PresenceQuery) -> None:
+        """Answer another node that asks for players, if some are here."""
+        here = [id for id in query.players if id in self._residents.by_id]
+        if here and query.node != self._node:
+            answer = PresenceAnswer(self._node, query.node, query.nonce, here)
+            self._bus.to_node(query.node, pack(answer))
+
+    def on_presence_answer(self, answer: PresenceAnswer) -> None:
+        """Note which players another node has, if it answers this one."""
+        if answer.to == self._node and answer.nonce in self._asked:
+            self._asked[answer.nonce].difference_update(answer.players)
+
+    # Those who have gone.
+
+    def _call(self, item: str, owner: str, calls: int) -> None:
+        """Call the game for somebody who has gone, unless that player is back, until that has
+        succeeded, or has failed CALLS_MOST times."""
+        player = int(item.partition(" ")[0])
+        try:
+            back = self.is_online(player)
+        except StoreUnavailable:
+            return
+        if back or self._gone_listener(player, owner) or calls >= CALLS_MOST:
+            self._store_client.ask(
+                lambda store: store.done(self._gone, [item]), lambda _count: None
+            )

@@ -43,6 +43,7 @@ from flatlands.server.squares.replicas import Replicas
 from flatlands.server.squares.subscription import Subscription
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.reader import Reader
+from flatlands.server.storage.world_clock import WorldClock
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
@@ -92,6 +93,7 @@ class Node:
         # What lasts.
         self.spawn = spawn
         self.store_client = StoreClient(store, loop, spawn)
+        self.world_clock = WorldClock(self.store_client, loop)
 
         # Screens, squares and other nodes.
         self.hub = Hub(loop, flush_every)

@@ -344,6 +344,7 @@ export class Client {
     this.ownSeq = -1;
     this.kinds = kinds;
     this.clock.begin(now, heard);
+    this.clock.ahead = of('clock') ?? 0;
     this.walking = of('walking') ?? 'free';
     this.#setGround(ground, seed, of('ground'));
     replica.learn(kinds);

@@ -14,6 +14,7 @@ export class Clock {
     this.last = -Infinity;
     this.slewedAt = 0;
     this.ping = null;                     // ms of the last round trip
+    this.ahead = 0;                       // ms by which world time is ahead of node time
   }
 
   /** Forget everything, on a new connection: the clock of its node may be far behind. */
@@ -50,5 +51,10 @@ export class Clock {
     this.slewedAt = at;
     this.last = Math.max(this.last, at + (this.offset ?? 0));
     return this.last;
+  }
+
+  /** Return world time in ms, with a fraction: the store's, which is the same at all nodes. */
+  world() {
+    return this.now() + this.ahead;
   }
 }

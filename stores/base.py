@@ -182,6 +182,10 @@ class Backend(ABC):
     def _sizes(self) -> list[Size]: ...
 
     @abstractmethod
+    def _now(self) -> int:
+        """Return the store's time in ms since 1970."""
+
+    @abstractmethod
     def _close(self) -> None: ...
 
 
@@ -330,6 +334,10 @@ class Store(Backend):
     def rank(self, board: str, id: str) -> Rank | None:
         """Return the place of somebody on a board, or None if they have no points there."""
         return self._wait(self._rank, _queue(board), _name(id))
+
+    def clock(self) -> int:
+        """Return the store's time in ms since 1970, by which items are due."""
+        return self._wait(self._now)
 
     # For programs that look at everything there is.
 

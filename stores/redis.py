@@ -484,6 +484,10 @@ class RedisStore(Store):
                 queues.add(name.removesuffix("/due"))
         return queues, boards
 
+    def _now(self) -> int:
+        seconds, us = self._ask(lambda client: client.time())
+        return int(seconds) * 1000 + int(us) // 1000
+
     def _sizes(self) -> list[Size]:
         return [self._size(name) for name in self._every_key()]
 

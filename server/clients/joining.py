@@ -102,7 +102,7 @@ def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
         view.half_width * 2 // UNIT,
         view.half_height * 2 // UNIT,
         node.terrain.function,
-        node.play.kinds,
+        node.play.kinds(),
     )
     # Its last token is that of another connection, so there is a new one.
     session.renew_token(first=frame(protocol.welcome(welcome)))

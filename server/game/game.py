@@ -249,6 +249,12 @@ class Part(PartHooks[_M]):
         if owner:
             self.node.delivery.send_to_owner(owner, name, list(fields))
 
+    def world_now(self) -> int:
+        """Return world time in ms: the clock of the store, which all nodes and pages have to within
+        some ms, and which never goes back. Until the store has answered for the first time, and
+        without a store, it is node time."""
+        return self.node.world_clock.now()
+
     def online(self) -> int:
         """Return how many play in the world, as the store knew a second ago. Without a store, only
         those of this node are counted. It waits for the store. Only games with `presence = True`

@@ -25,6 +25,7 @@ from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.items import Items
 from flatlands.server.storage.things import Event
+from flatlands.server.storage.world_clock import WorldClock
 from flatlands.world.grid import Grid, Square
 from flatlands.world.track import Land
 
@@ -52,6 +53,7 @@ class GameNode(Protocol):
     spawn: Callable[..., object]
     channels: Channels
     store_client: StoreClient
+    world_clock: WorldClock
     delivery: Delivery
     presence: Presence
 

@@ -134,8 +134,7 @@ class Play:
             for name, _ in declared_cells(type(part))
         ]
         self.content = ContentModeration(self.layers, self.items, self.boards, node.store_client)
-        #: What pages are told of it.
-        self.kinds = describe(node, self.game, self._declarations.events, self.layers)
+        self._kinds = describe(node, self.game, self._declarations.events, self.layers)
         self._enable_sensors(node)
 
     def _enable_sensors(self, node: GameNode) -> None:
@@ -292,12 +291,18 @@ class Play:
         waits."""
         return all([hook(player, owner) for hook in self._gone])
 
+    def kinds(self) -> list[list[object]]:
+        """Return what pages are told of the game when they join, in the welcome's `kinds`."""
+        ahead = self._node.world_clock.ahead
+        return [*self._kinds, ["clock", 0, ahead, []]] if ahead else self._kinds
+
     # What the server does.
 
     def start(self) -> None:
         """Begin, once the node hears others."""
         for part in self._parts:
             part._on_start()
+        self._node.world_clock.start()
         if self._needs_leader:
             self._leader_lease.start()
         if self.game.presence:

@@ -359,3 +359,10 @@ test('a page hears what happens to its connection, and a player that leaves is n
   game.leave();
   assert.deepEqual([game.id, game.me, identity.token], [0, null, null]);
 });
+
+test('a page has world time, which its welcome says', async () => {
+  const { game } = await playing([['clock', 0, -60_000, []]]);
+  assert.ok(Math.abs(game.clock.world() - (game.clock.now() - 60_000)) < 5);
+  const { game: other } = await playing([]);
+  assert.ok(Math.abs(other.clock.world() - other.clock.now()) < 5);
+});

@@ -3,6 +3,7 @@
 A new backend is one more line in BACKENDS.
 """
 
+import time
 import uuid
 from contextlib import contextmanager
 from functools import partial
@@ -294,6 +295,16 @@ def test_a_store_tells_the_sizes_of_its_parts(store):
     sizes = store.sizes()
     assert max(size.rows for size in sizes) >= 3000 and len({size.name for size in sizes}) >= 4
     assert 100 * 3000 < sum(size.bytes for size in sizes) - before < 1000 * 3000
+
+
+def test_a_store_tells_the_time_by_which_items_are_due(store):
+    before = store.clock()
+    store.put("q", [item("soon", 300), item("now")])
+    assert abs(before - time.time() * 1000) < 60_000
+    assert [one.id for one in store.claim("q", 9, LONG)] == ["now"]
+    found = eventually(lambda: store.claim("q", 9, LONG), "the item is not due")
+    assert [one.id for one in found] == ["soon"]
+    assert store.clock() >= before + 300
 
 
 def test_worlds_share_nothing(opening):

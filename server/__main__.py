@@ -8,7 +8,6 @@ with packages("play"):
 
 monkey.patch_all()
 
-import errno
 import faulthandler
 import logging
 import os
@@ -33,6 +32,7 @@ from flatlands.server import settings as options
 from flatlands.server.game import games
 from flatlands.server.runtime import logs
 from flatlands.server.runtime.garbage import keep_collecting
+from flatlands.server.runtime.port import cannot_listen
 from flatlands.stores.base import Store, StoreError
 from flatlands.stores.registry import open_store
 from flatlands.stores.sqlite import FILE
@@ -131,7 +131,7 @@ def _announce(settings: options.Settings, port: int) -> None:
             "the next restart of this dyno deletes its files, and with them all things, records "
             "and scores: add Redis (heroku addons:create heroku-redis:mini), or set STORE_URL"
         )
-    url = f"http://{_browsable(settings.host)}:{port}"
+    url = f"http://{_browsable(settings.host)}:{settings.proxy_port or port}"
     if settings.lock_fd is not None:
         os.ftruncate(settings.lock_fd, 0)
         os.pwrite(settings.lock_fd, f"process {os.getpid()} at {url}".encode(), 0)
@@ -267,11 +267,7 @@ def _why(error: Exception, host: str, port: int) -> str:
     # An error with a file name is not about the port.
     if not isinstance(error, OSError) or error.errno is None or error.filename is not None:
         return str(error)
-    if error.errno == errno.EADDRINUSE:
-        return f"port {port} is taken: stop what uses it, or choose another with --port or PORT"
-    if error.errno == errno.EACCES:
-        return f"port {port} may not be used: choose one from 1024 up with --port or PORT"
-    return f"cannot listen on {host} port {port}: {error.strerror or error}"
+    return cannot_listen(error, host, port)
 
 
 if __name__ == "__main__":

@@ -340,6 +340,8 @@ class Settings:
     clock: int | None = _hidden(int)
     #: For a server of `flatlands play`: the descriptor of the lock, whose file says who has it.
     lock_fd: int | None = _hidden(int)
+    #: For a server of `flatlands play --lag`: the port of the proxy in front, where pages reach it.
+    proxy_port: int | None = _hidden(int)
 
 
 #: The field of an option.
@@ -385,6 +387,17 @@ def game_of(
     except games.InvalidGame as error:
         parser.error(str(error))
     return game
+
+
+def where(
+    command: str, arguments: Sequence[str], environment: Mapping[str, str] = os.environ
+) -> tuple[str, int, list[str]]:
+    """Return the host and the port that a server's arguments or an environment name, and all other
+    arguments. Ends the process as `read` does."""
+    parser = ArgumentParser(command, f"{command} [--help] [OPTION ...]", add_help=False)
+    _add_options(parser, environment, [one for one in _OPTIONS if one.name in ("host", "port")])
+    given, others = parser.parse_known_args(arguments)
+    return given.host, given.port, others
 
 
 def _options_of(game: str) -> list[_Option]:

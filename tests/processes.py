@@ -1,12 +1,10 @@
-"""Real servers as child processes, and a TCP proxy that can cut and stall connections."""
+"""Real servers as child processes."""
 
 import json
 import resource
 import signal
-import socket
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +19,6 @@ __all__ = [
     "BARE",
     "PATIENCE",
     "ROOT",
-    "Proxy",
     "ServerProcess",
     "clean_environment",
     "limited",
@@ -133,63 +130,3 @@ def serving(*options: str, port: int = 0, **more: Any) -> Iterator[ServerProcess
         server.stop()
     finally:
         server.close()
-
-
-class Proxy:
-    """A TCP proxy on loopback, with a thread for each direction of a connection.
-
-    While it is stalled, nothing goes through and neither side can know that, as on a dead link.
-    """
-
-    def __init__(self, to_port: int) -> None:
-        self._to = to_port
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        self._open: list[socket.socket] = []
-        self._flows = threading.Event()
-        self._flows.set()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(("127.0.0.1", self._to))
-            self._open += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
-
-    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
-        try:
-            while data := source.recv(65536):
-                self._flows.wait()
-                sink.sendall(data)
-            self._flows.wait()
-            sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            return
-
-    def stall(self) -> None:
-        """Let nothing through, but keep what comes."""
-        self._flows.clear()
-
-    def flow(self) -> None:
-        """Let everything through again."""
-        self._flows.set()
-
-    def cut(self) -> None:
-        """End every connection at once."""
-        connections, self._open = self._open, []
-        for connection in connections:
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-            connection.close()
-
-    def close(self) -> None:
-        self._listener.close()
-        self.flow()
-        self.cut()

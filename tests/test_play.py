@@ -1,14 +1,20 @@
-"""`flatlands play` as a program: one game is played once at a time."""
+"""`flatlands play` as a program: one game is played once at a time, over a slow link if that is
+asked for."""
 
 import os
 import re
 import signal
 import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import closing
 
 import pytest
 
 from flatlands.__main__ import main
 from flatlands.loadtest.kit.processes import Program
+from flatlands.proxy import Proxy
 from tests.brokers.redis_servers import eventually
 from tests.processes import PATIENCE, ROOT, python
 
@@ -127,3 +133,76 @@ def test_a_clone_that_is_not_installed_plays_from_its_folder(game):
     command = [sys.executable, *PLAY, str(game), "--port", "0"]
     with Program(command, "play", folder=ROOT, environment=nowhere) as program:
         program.ready(r"http://localhost:\d+", PATIENCE)
+
+
+def seconds_to_load(url):
+    """Return how many seconds it takes until the page has come."""
+    began = time.monotonic()
+    with urllib.request.urlopen(url, timeout=PATIENCE) as page:
+        assert b"<canvas" in page.read()
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_slow_link_stays_where_it_is_when_the_game_changes(game, workers):
+    program, url = playing(game, "--workers", workers, "--lag", "300", "--jitter", "20")
+    with program:
+        # One round trip to connect, and one for the page.
+        assert seconds_to_load(url) >= 0.6
+        assert "round trips take 300 to 320 ms longer, and 0 % of packets" in program.errors()
+        [server] = program.process.children()
+        assert refused(game) == (server.pid, url)
+        (game / "more.py").touch()
+        assert program.ready(r"http://localhost:\d+", PATIENCE)[0] == url
+        assert seconds_to_load(url) >= 0.6
+    with pytest.raises(urllib.error.URLError):
+        seconds_to_load(url)
+
+
+def test_without_a_slow_link_there_is_no_proxy(game):
+    program, url = playing(game, "--lag", "0")
+    with program:
+        assert seconds_to_load(url) > 0
+        [server] = program.process.children()
+        assert f":{url.rpartition(':')[2]} " in " ".join(
+            f":{one.laddr.port} " for one in server.net_connections() if one.status == "LISTEN"
+        )
+        assert "slow link" not in program.errors()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--lag", "-5"], "argument --lag: '-5' is not a number from 0 to 2000"),
+        (["--jitter", "much"], "argument --jitter: 'much' is not a number from 0 to 2000"),
+        (["--jitter", "nan"], "argument --jitter: 'nan' is not a number from 0 to 2000"),
+        (["--loss", "101"], "argument --loss: '101' is not a number from 0 to 100"),
+        (["--loss"], "argument --loss: expected one argument"),
+        (["--lag", "9", "--port", "x"], "argument --port: 'x' is not a whole number"),
+        (["--lag", "9", "--host", "0.0.0.0"], "a slow link is for this machine only, and 0.0.0.0"),
+        (["--lag", "9", "--host", "no.invalid"], "cannot listen on no.invalid port 0: "),
+        (["--lag", "9", "--workers", "none"], "argument --workers: 'none' is not a whole number"),
+    ],
+    ids=lambda it: "".join(it)[:20],
+)
+def test_a_link_that_cannot_be_is_refused_with_a_sentence(game, options, sentence):
+    ended = python(*PLAY, ".", "--port", "0", *options, cwd=game, env={**os.environ, **HERE})
+    assert ended.returncode == 2 and ended.stdout == ""
+    assert sentence in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_a_slow_link_needs_a_port_that_is_free(game):
+    with closing(Proxy(0)) as other:
+        port = str(other.port)
+        ended = python(
+            *PLAY, ".", "--lag", "9", "--port", port, cwd=game, env={**os.environ, **HERE}
+        )
+    assert ended.returncode == 2
+    assert f"flatlands: port {port} is taken: stop what uses it, or choose" in ended.stderr
+
+
+def test_help_has_the_options_of_a_slow_link_and_those_of_the_server(capfd):
+    assert main(["play", "--help"]) == 0
+    told = capfd.readouterr().out
+    assert all(f"\n  {option} " in told for option in ("--lag", "--jitter", "--loss", "--port"))
+    assert told.index("--loss") < told.index("--port") and "ping" in told

@@ -1,5 +1,7 @@
 """Binds the port of a server. It knows nothing else, so that a supervisor starts quickly."""
 
+import errno
+
 from gevent import socket
 
 #: Connections that may wait to be accepted, since a crowd may come all at once.
@@ -23,3 +25,12 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def cannot_listen(error: OSError, host: str, port: int) -> str:
+    """Return a sentence that says why a port cannot be listened on, and what to do."""
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} is taken: stop what uses it, or choose another with --port or PORT"
+    if error.errno == errno.EACCES:
+        return f"port {port} may not be used: choose one from 1024 up with --port or PORT"
+    return f"cannot listen on {host} port {port}: {error.strerror or error}"

@@ -15,6 +15,7 @@ import pytest
 from flatlands.brokers import stream
 from flatlands.brokers.base import Message, Reset
 from flatlands.brokers.registry import open_broker
+from flatlands.proxy import Proxy
 from tests.brokers import mosquitto_servers, nats_servers, redis_servers
 from tests.brokers.faults import (
     PATIENCE,
@@ -33,7 +34,7 @@ from tests.brokers.faults import (
 )
 from tests.brokers.servers import certify, shared
 from tests.brokers.zeromq_forwarders import Forwarder, forwarding
-from tests.processes import Proxy, python
+from tests.processes import python
 
 pytestmark = pytest.mark.process
 

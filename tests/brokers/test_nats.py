@@ -7,10 +7,10 @@ import pytest
 
 from flatlands.brokers.base import PAYLOAD_LIMIT, Message, Reset
 from flatlands.brokers.nats import parse, subject_of
+from flatlands.proxy import Proxy
 from tests.brokers.faults import PATIENCE, Ledger, await_log, await_publish, exchange, make_live
 from tests.brokers.nats_servers import running
 from tests.brokers.servers import eventually, free_port
-from tests.processes import Proxy
 
 
 def test_a_subject_can_be_watched_and_holds_no_wildcard():

@@ -1,11 +1,12 @@
 """The page of a game without a page of its own."""
 
 import re
+from contextlib import closing
 
 import pytest
 
+from flatlands.proxy import Proxy
 from tests.browser.pages import draws, wait_for
-from tests.browser.spoiling import spoiled
 from tests.inside import inside
 
 MAZE = """
@@ -120,8 +121,8 @@ def test_the_page_knows_the_ground_that_a_game_makes(open_page, tmp_path):
     ids=["no Upgrade", "another Host"],
 )
 def test_a_player_is_shown_what_a_proxy_does_wrong(open_page, spoil, sentence):
-    with inside() as server, spoiled(server.port, spoil) as url:
-        page = open_page(url, cut_off=True)
+    with inside() as server, closing(Proxy(server.port, spoil=spoil)) as proxy:
+        page = open_page(f"http://localhost:{proxy.port}/", cut_off=True)
         page.get_by_text(sentence).wait_for()
         page.close()
 

@@ -7,6 +7,7 @@ from operator import methodcaller
 
 import pytest
 
+from flatlands.proxy import Proxy
 from flatlands.server.messages.protocol import DO, SAY
 from flatlands.world.track import UNIT
 from games.flatlands.tests.browser.acts import (
@@ -39,7 +40,6 @@ from games.flatlands.tests.browser.acts import (
 )
 from games.flatlands.tests.servers import ServerProcess, inside
 from tests.browser.pages import PATIENCE, draws, eventually, wait_for
-from tests.processes import Proxy
 from tests.socket_client import SocketClient
 
 

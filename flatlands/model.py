@@ -125,6 +125,8 @@ class Model:
     chat: list[tuple[str, str]] = field(default_factory=list)
     emotes: list[tuple[str, int]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    #: Of the actions that it has asked for: the number of each, and whether it was done.
+    answers: list[tuple[int, bool]] = field(default_factory=list)
     token: str | None = None
     welcome: list[Any] = field(default_factory=list)
     #: The number of the last flush, and of the last one that was acknowledged.
@@ -227,6 +229,8 @@ class Model:
                 self.found.append((values[0], values[1]))
             elif name == "board":
                 self.board = values
+        elif kind == 49:
+            self.answers.append((fields[0], fields[1]))
         elif kind == 44:
             self.host = (fields[0], fields[1])
         elif kind == 31:

@@ -5,6 +5,7 @@ The one of a hello is in joining.py. This module never waits.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from flatlands.server.clients.joining import hello
@@ -153,6 +154,25 @@ def key(session: Session, text: str) -> None:
 
 def do(session: Session, name: str, fields: list[object]) -> None:
     """Ask the game for an action. Raises Refused."""
+    _do(session, name, fields, None)
+
+
+def ask(session: Session, number: int, name: str, fields: list[object]) -> None:
+    """Ask the game for an action, and tell the client whether it was done. Raises Refused."""
+
+    def answer(done: bool) -> None:
+        session.answer(protocol.answer(number, done))
+
+    try:
+        _do(session, name, fields, answer)
+    except Refused:
+        answer(False)
+        raise
+
+
+def _do(
+    session: Session, name: str, fields: list[object], answer: Callable[[bool], object] | None
+) -> None:
     play = session.node.play
     action = play.actions.get(name)
     if action is None:
@@ -177,6 +197,7 @@ def do(session: Session, name: str, fields: list[object]) -> None:
         name,
         cleaned,
         lambda: None if rate is None else limits.refund(rate, address),
+        answer,
     )
 
 
@@ -206,6 +227,7 @@ _HANDLERS: Final[dict[int, Handler]] = {
     protocol.DO: do,
     protocol.APPEAR: appear,
     protocol.TICKET: ticket,
+    protocol.ASK: ask,
 }
 
 #: The kinds of messages that clients may send.

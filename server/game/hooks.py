@@ -9,7 +9,7 @@ import logging
 import traceback
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import gevent
 
@@ -119,6 +119,15 @@ class Hook:
             asker.refuse(refused)
 
 
+class _Call(NamedTuple):
+    """A call about a player that waits, and what is called once it has ended."""
+
+    hook: Hook
+    asker: Asker
+    arguments: tuple[object, ...]
+    then: Callable[[], object] | None
+
+
 class _PlayerQueue:
     """The calls about one player: those that wait, and when the first of them began to run, in ms
     of node time."""
@@ -126,7 +135,7 @@ class _PlayerQueue:
     __slots__ = ("waiting", "since")
 
     def __init__(self) -> None:
-        self.waiting: deque[tuple[Hook, Asker, tuple[object, ...]]] = deque()
+        self.waiting: deque[_Call] = deque()
         self.since = 0
 
 
@@ -138,15 +147,24 @@ class HookQueues:
         self._spawn = spawn
         self._queues: dict[int, _PlayerQueue] = {}
 
-    def put(self, player: int, hook: Hook, asker: Asker, *arguments: object) -> None:
-        """Call a hook for a player, by its id, after the calls that already wait."""
+    def put(
+        self,
+        player: int,
+        hook: Hook,
+        asker: Asker,
+        *arguments: object,
+        then: Callable[[], object] | None = None,
+    ) -> None:
+        """Call a hook for a player, by its id, after the calls that already wait; and `then`, once
+        it has ended."""
+        call = _Call(hook, asker, arguments, then)
         queue = self._queues.get(player)
         if queue is None:
             queue = self._queues[player] = _PlayerQueue()
-            queue.waiting.append((hook, asker, arguments))
+            queue.waiting.append(call)
             self._spawn(self._run, player, queue)
         else:
-            queue.waiting.append((hook, asker, arguments))
+            queue.waiting.append(call)
 
     def full(self, player: int) -> bool:
         """Return whether too many calls about a player wait for it to cause another one."""
@@ -162,9 +180,11 @@ class HookQueues:
     def _run(self, player: int, queue: _PlayerQueue) -> None:
         try:
             while queue.waiting:
-                hook, asker, arguments = queue.waiting.popleft()
+                call = queue.waiting.popleft()
                 queue.since = self._loop.now()
-                hook.call_for(asker, *arguments)
+                call.hook.call_for(call.asker, *call.arguments)
+                if call.then is not None:
+                    call.then()
         finally:
             # Whatever ends this greenlet, the next call about the player begins another one.
             del self._queues[player]

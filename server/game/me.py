@@ -139,7 +139,7 @@ class Me(PlayerInfo):
     The class may have methods, but no attributes except the fields: each call gets a new object.
     """
 
-    __slots__ = ("_refund",)
+    __slots__ = ("_refund", "_refused")
 
     #: The fields that a game's own class has.
     fields: ClassVar[tuple[Field, ...]] = ()
@@ -162,6 +162,8 @@ class Me(PlayerInfo):
     ) -> None:
         super().__init__(node, resident)
         self._refund = refund
+        #: Whether its page was told that it is not obeyed.
+        self._refused = False
 
     def send(self, name: str, *fields: object) -> None:
         """Send a message to the player's page, as `Game.broadcast` does to all pages. While its
@@ -324,6 +326,7 @@ class Me(PlayerInfo):
     def refuse(self, refused: Refused) -> None:
         """Tell the player's page why it is not obeyed, and do not count that for its address."""
         self.refund()
+        self._refused = True
         if self._resident.session is not None:
             refused.close = None
             self._resident.session.refuse(refused)

@@ -272,14 +272,17 @@ class Play:
         action: str,
         fields: Sequence[object],
         refund: Callable[[], object],
+        answer: Callable[[bool], object] | None,
     ) -> None:
         """Do what a player's page has asked for; `refund` is called if that is not to count for
-        its address. Raises Refused."""
+        its address, and `answer` with whether it was done, once the method has ended. Raises
+        Refused."""
         if self.hook_queues.full(resident.id):
             refund()
             raise Refused("crowded", "wait a moment: your last action is still being done", None)
         me = self._me(self._node, resident, refund)
-        self.hook_queues.put(resident.id, self._action_hooks[action], me, *fields)
+        then = None if answer is None else lambda: answer(not me._refused)
+        self.hook_queues.put(resident.id, self._action_hooks[action], me, *fields, then=then)
 
     def news(self, name: str, fields: list[object]) -> None:
         """Give the game what a node has published."""

@@ -57,6 +57,7 @@ WATCH: Final = 15
 APPEAR: Final = 33
 DO: Final = 35
 TICKET: Final = 36
+ASK: Final = 37
 
 # The kinds of messages to a client. 20, 25, 29, 30, 41 and 47 were used by earlier versions.
 WELCOME: Final = 16
@@ -76,6 +77,7 @@ HOST: Final = 44
 MESSAGE: Final = 45
 CELLS: Final = 46
 MOVED: Final = 48
+ANSWER: Final = 49
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY: Final = 1001
@@ -118,7 +120,9 @@ class Refused(Exception):
 #: How a client draws a player; no server knows what it means.
 LOOK: Final = number("look", 0, 65535)
 
-_INTENT: Final = number("n", 1, NUMBER)
+#: The number of an intent, or of an action.
+_NUMBER: Final = number("n", 1, NUMBER)
+_ACTION: Final = (Field("name", str, 1, 60), Field("fields", list, 0, 16))
 _TIME: Final = number("t", 0, NUMBER)
 _VIEW: Final = (number("width", 1, 65535), number("height", 1, 65535))
 
@@ -138,14 +142,14 @@ CLIENT_MESSAGES: Final = {
         burst=1,
         agree=lambda *fields: fields[0] == VERSION and (fields[-2] is None) == (fields[-1] is None),
     ),
-    WALK: Row("walk", (_INTENT, _TIME, number("dx", -1, 1), number("dy", -1, 1)), 30, 60),
+    WALK: Row("walk", (_NUMBER, _TIME, number("dx", -1, 1), number("dy", -1, 1)), 30, 60),
     GO: Row(
         "go",
-        (_INTENT, _TIME, *[number(name, -_POSITION, _POSITION) for name in "xy"]),
+        (_NUMBER, _TIME, *[number(name, -_POSITION, _POSITION) for name in "xy"]),
         rate=10,
         burst=20,
     ),
-    HOME: Row("home", (_INTENT,), rate=0.5, burst=3),
+    HOME: Row("home", (_NUMBER,), rate=0.5, burst=3),
     VIEWPORT: Row("viewport", _VIEW, rate=4, burst=12),
     SAY: Row("say", (Field("text", str, 0, MESSAGE_LIMIT),), rate=1, burst=5),
     PING: Row("ping", (number("time", 0, NUMBER), number("flush", 0, NUMBER)), 8, 16),
@@ -161,9 +165,10 @@ CLIENT_MESSAGES: Final = {
         rate=0.5,
         burst=5,
     ),
-    DO: Row("do", (Field("name", str, 1, 60), Field("fields", list, 0, 16)), rate=30, burst=60),
+    DO: Row("do", _ACTION, rate=30, burst=60),
     APPEAR: Row("appear", (Field("name", str, 0, MESSAGE_LIMIT), LOOK), rate=0.5, burst=6),
     TICKET: Row("ticket", (Field("text", str, 1, TICKET_LIMIT),), rate=0.5, burst=3),
+    ASK: Row("ask", (_NUMBER, *_ACTION), rate=30, burst=60),
 }
 
 
@@ -384,6 +389,11 @@ CHANGED: Final = struct.Struct("<HB")
 def message(name: str, fields: Sequence[Any]) -> bytes:
     """Pack what a game tells its pages, under a name that it chooses."""
     return _pack([MESSAGE, name, fields])
+
+
+def answer(n: int, done: bool) -> bytes:
+    """Pack whether the action with this number was done, or refused."""
+    return _pack([ANSWER, n, done])
 
 
 def totals(

@@ -23,6 +23,7 @@ from flatlands.server.messages.peer_batches import EVENTS
 from flatlands.server.messages.protocol import (
     ACK,
     APPEAR,
+    ASK,
     DO,
     GO,
     HELLO,
@@ -76,7 +77,7 @@ OWN = "http://own.example.org"
 #: What a client sends after hello: entries that are listed more often are sent more often.
 _SENT = (
     *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, ACK, INVITE) * 3,
-    *(KEY, APPEAR, WATCH, WATCH, TICKET, *[DO] * 10),
+    *(KEY, APPEAR, WATCH, WATCH, TICKET, *[DO] * 7, *[ASK] * 3),
 )
 
 
@@ -341,8 +342,9 @@ class Offender:
         kind = chance.choice(_SENT)
         if kind == WATCH and chance.random() < 0.8:
             return self._watch()
-        if kind == DO:
-            return self._action()
+        if kind in (DO, ASK):
+            asked = [DO] if kind == DO else [ASK, chance.choice((1, 2, number(chance)))]
+            return asked + self._action()
         message = [kind, *drawn(chance, protocol.CLIENT_MESSAGES[kind])]
         if kind in (WALK, GO, HOME) and chance.random() < 0.97:
             client.number += 1
@@ -367,7 +369,7 @@ class Offender:
         return message
 
     def _action(self) -> list[Any]:
-        """Return a message that asks for an action of the game, mostly for one that exists."""
+        """Return the name and the fields of an action of the game, mostly of one that exists."""
         chance, actions = self.crowd.chance, self.crowd.harness.node.play.actions
         name = chance.choice([*sorted(actions), "nothing"])
         row = actions[name].row if name in actions else None
@@ -383,7 +385,7 @@ class Offender:
             name = chance.choice(("on_step", "", text(chance)))
         if chance.random() < 0.1:
             fields = chance.choice((fields[:1], fields * 9, [anything(chance)]))
-        return [DO, name, fields]
+        return [name, fields]
 
     def _watch(self) -> list[Any]:
         chance = self.crowd.chance

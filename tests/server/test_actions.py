@@ -21,6 +21,7 @@ from tests.server.servers import until
 
 KEY = 10
 DO = 35
+ASK = 37
 
 
 class Shop(Game):
@@ -52,6 +53,14 @@ class Shop(Game):
     @action()
     def fail(self, me):
         raise RuntimeError("it is closed")
+
+    @action(rate=100, burst=100)
+    def haggle(self, me, how: int = number(0, 2)):
+        if how == 1:
+            raise Refused("price", "That is too little.")
+        if how == 2:
+            me.refuse(Refused("price", "That is too little."))
+        self.said.append("haggled")
 
 
 @pytest.fixture
@@ -158,7 +167,9 @@ def test_a_rate_does_not_start_again_at_another_node():
     assert b.id == a.id and b.model.errors == ["flood", "flood"]
 
 
-@pytest.mark.parametrize(("play", "named"), [(Game, "it has none"), (Shop, "buy, fail, wait")])
+@pytest.mark.parametrize(
+    ("play", "named"), [(Game, "it has none"), (Shop, "buy, fail, haggle, wait")]
+)
 def test_a_name_that_is_no_action_is_refused_though_it_is_a_method(play, named):
     client = Harness(play=play).place("Ada", (0, 0))
     Shop.said.clear()
@@ -258,6 +269,66 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
         (ada, "tea", 1, True),
         *["waited"] * (CALLS_WAITING - 3),
     ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        (("haggle", [0]), None),
+        (("haggle", [1]), "price"),
+        (("haggle", [2]), "price"),
+        (("haggle", [3]), "fields"),
+        (("haggle", []), "fields"),
+        (("buy", ["a long, long word", 1, True]), "say"),
+        (("fail", []), "failed"),
+        (("steal", []), "game"),
+    ],
+)
+def test_a_page_that_asks_for_an_answer_hears_whether_an_action_was_done(shop, asked, code):
+    _, client = shop
+    for number_of_action in (7, 8):
+        client.send(ASK, number_of_action, *asked)
+    done = code is None
+    assert client.model.answers == [(7, done), (8, done)]
+    assert client.model.errors == ([] if done else [code] * 2)
+    # Whoever does not ask hears as much as before.
+    client.send(DO, *asked)
+    assert len(client.model.answers) == 2
+
+
+def test_an_action_is_answered_once_its_method_has_ended(shop):
+    harness, client = shop
+    harness.hosts[0].spawn = gevent.spawn
+    for number_of_action in range(1, CALLS_WAITING + 3):
+        client.send(ASK, number_of_action, "wait", [])
+        gevent.sleep(0)
+    # One runs, and as many as may wait do.
+    assert client.model.answers == [(CALLS_WAITING + 2, False)]
+    assert client.model.errors == ["crowded"]
+    Shop.door.set()
+    until(lambda: len(client.model.answers) == CALLS_WAITING + 2)
+    assert client.model.answers[1:] == [(n, True) for n in range(1, CALLS_WAITING + 2)]
+
+
+def test_an_action_of_a_player_who_has_left_is_not_answered(shop):
+    harness, client = shop
+    harness.hosts[0].spawn = gevent.spawn
+    client.send(ASK, 1, "wait", [])
+    gevent.sleep(0)
+    client.connection.lose(1000)
+    harness.settle()
+    Shop.door.set()
+    until(lambda: "waited" in Shop.said)
+    gevent.sleep(0)
+    assert client.model.answers == []
+
+
+def test_whoever_asks_too_often_is_answered_too(shop):
+    _, client = shop
+    for number_of_action in range(1, 5):
+        client.send(ASK, number_of_action, "buy", ["tea", 1, True])
+    assert client.model.answers == [(1, True), (2, True), (3, True), (4, False)]
+    assert client.model.errors == ["flood"] and len(Shop.said) == 3
 
 
 def test_a_hook_that_ran_out_of_time_leaves_the_queue_to_those_that_wait(shop):

@@ -113,6 +113,10 @@ export class Client {
      * sent, in performance time, ms. */
     this.asked = new Map();
     this.rests = new Map();
+    this.number = 0;                      // of the last action whose effect was shown at once
+    /** @type {Map<number, () => void>} By their numbers: what takes back the effects of actions that are not
+     * answered yet. */
+    this.undos = new Map();
     /** @type {Map<number, { text: string, until: number }>} */
     this.said = new Map();
     this.listeners = new Listeners();
@@ -146,7 +150,7 @@ export class Client {
       moved: (call) => listeners.add('moved', call),
       frame: (call) => listeners.add('frame', call),
     };
-    /** @type {Record<string, (...fields: any[]) => void>} The actions of the game, by their names. */
+    /** @type {Record<string, (...fields: any[]) => boolean>} The actions of the game, by their names. */
     this.do = new Proxy({}, {
       get: (_, action) => (...fields) => this.#ask(action, fields),
     });
@@ -170,6 +174,7 @@ export class Client {
       message: (message) => this.#take(message),
       lost: (why) => {
         this.walk.halt(this.clock.now());
+        this.#undo(this.undos.keys());
         // A server that was killed has sent nobody where its players were.
         if (this.id !== 0) this.net.hello.place = unitsAt(...this.walk.drawn(this.clock.now()));
         listeners.emit('lost', why);
@@ -215,6 +220,7 @@ export class Client {
   /** Leave the world for good: the next player in this window is a new one. */
   leave() {
     this.net.leave();
+    this.#undo(this.undos.keys());
     this.identity.end();
     this.identity.anew();
     this.walk.halt(this.clock.now());
@@ -311,13 +317,34 @@ export class Client {
     if (line !== '') this.net.act(P.SAY, line);
   }
 
-  /** Ask for an action and return true; or return false if it was asked for too often a moment ago. */
+  /** Ask for an action and return true; or return false if it was asked for too often a moment ago. If the last
+   * field is `{ effect, undo }`, `effect` is called at once, and `undo` if the action is refused or no answer can
+   * come any more; then false is returned while there is no connection, too. */
   #ask(action, fields) {
-    const now = performance.now();
-    if ((this.rests.get(action) ?? 0) > now) return false;
+    const now = performance.now(), last = fields.at(-1), shows = typeof last?.effect === 'function';
+    if ((this.rests.get(action) ?? 0) > now || (shows && !this.net.playing)) return false;
     this.asked.set(action, now);
-    this.net.act(P.DO, action, fields);
+    if (!shows) this.net.act(P.DO, action, fields);
+    else {
+      this.undos.set(++this.number, last.undo);
+      this.net.act(P.ASK, this.number, action, fields.slice(0, -1));
+      last.effect();
+    }
     return true;
+  }
+
+  /** Take back the effects of the actions with these numbers that are not answered yet. */
+  #undo(numbers) {
+    // A function of the page may show another one.
+    for (const number of [...numbers]) {
+      const undo = this.undos.get(number);
+      this.undos.delete(number);
+      try {
+        undo?.();
+      } catch (error) {
+        reportError(error);
+      }
+    }
   }
 
   /** Do not send the last moment's actions for a while: the server sends away a client that asks for too much. */
@@ -339,6 +366,7 @@ export class Client {
 
   #welcome(welcome, heard, was) {
     const [, , id, now, seed, x, y, side, speed, diagonal, , , , , ground, kinds] = welcome, { replica } = this, of = (what) => kinds.find(([sort]) => sort === what)?.[2];
+    this.#undo(this.undos.keys());
     if (id !== this.id) this.own = undefined;
     this.id = id;
     this.ownSeq = -1;
@@ -374,6 +402,12 @@ export class Client {
       this.listeners.emit(`message ${message[1]}`, ...message[2]);
       this.listeners.emit('message', message[1], message[2]);
     }
+    if (message[0] === P.ANSWER) {
+      if (message[2]) this.undos.delete(message[1]);
+      else this.#undo([message[1]]);
+    }
+    // Another worker, which serves the player from now on, knows nothing of what was asked for.
+    if (message[0] === P.RESYNC) this.#undo(this.undos.keys());
     this.layers.apply(message, replica.side);
     const walls = message[0] === P.CELLS && this.layers.solid.has(message[3]);
     if (walls) walk.replan(clock.now());
@@ -393,6 +427,7 @@ export class Client {
 
   #end(why) {
     this.walk.halt(this.clock.now());
+    this.#undo(this.undos.keys());
     this.listeners.emit('ended', why);
   }
 }

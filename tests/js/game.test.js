@@ -226,6 +226,80 @@ test('an action that is requested too often rests for a second, and others do no
   assert.equal(game.do.wave(), true);
 });
 
+/** Return the calls of an effect and of its undo, by `name`, in their order, and what shows it. */
+function shown(name = '') {
+  const calls = [], note = (what) => () => { calls.push(what + name); };
+  return { calls, effect: note('effect'), undo: note('undo') };
+}
+
+test('an effect is shown at once, and stays if the action is done', async () => {
+  const { game, hear } = await playing(), { calls, ...how } = shown();
+  sent.length = 0;
+  assert.equal(game.do.place(3, 'x', how), true);
+  assert.deepEqual(calls, ['effect']);
+  game.do.place(4, 'y');
+  const [[ask, number, ...asked], other] = sent.filter(([kind]) => kind === P.ASK || kind === P.DO);
+  assert.deepEqual([ask, asked, other], [P.ASK, ['place', [3, 'x']], [P.DO, 'place', [4, 'y']]]);
+  hear(P.ANSWER, number, true);
+  hear(P.RESYNC);
+  game.net.on.lost(null);
+  assert.deepEqual(calls, ['effect']);
+});
+
+test('an effect is taken back once, if its action is refused, and no other one is', async () => {
+  const { game, hear } = await playing(), [first, second] = [shown(' 1'), shown(' 2')];
+  sent.length = 0;
+  game.do.place(3, first);
+  game.do.place(4, second);
+  const [one, two] = sends(P.ASK).map(([number]) => number);
+  hear(P.ANSWER, two, false);
+  assert.deepEqual([first.calls, second.calls], [['effect 1'], ['effect 2', 'undo 2']]);
+  hear(P.ANSWER, two, false);
+  hear(P.ANSWER, one, true);
+  hear(P.ANSWER, one, false);
+  assert.deepEqual([first.calls, second.calls], [['effect 1'], ['effect 2', 'undo 2']]);
+});
+
+test('effects are taken back when no answer can come any more', async () => {
+  const ends = {
+    lost: ({ net }) => net.on.lost(null),
+    refused: ({ net }) => net.on.refused('banned', 'go'),
+    'taken over': ({ net }) => net.on.takenOver(),
+    left: (game) => game.leave(),
+    'passed to another worker': (game, hear) => hear(P.RESYNC),
+    'connected anew': (game, hear, welcome) => welcome(),
+  };
+  for (const [what, end] of Object.entries(ends)) {
+    const { game, hear, welcome } = await playing(), { calls, ...how } = shown();
+    game.do.place(3, how);
+    end(game, hear, welcome);
+    assert.deepEqual(calls, ['effect', 'undo'], what);
+    hear(P.ANSWER, game.number, false);
+    assert.deepEqual(calls, ['effect', 'undo'], what);
+  }
+});
+
+test('what is not sent has no effect', async () => {
+  const { game, hear } = await playing(), { calls, ...how } = shown();
+  game.do.place(1, how);
+  hear(P.ERROR, 'flood', 'too often: place at most once in 5 s');
+  assert.equal(game.do.place(2, how), false);
+  assert.deepEqual(calls, ['effect']);
+  pass(2000);
+  game.net.playing = false;
+  assert.equal(game.do.place(3, how), false);
+  assert.deepEqual(calls, ['effect']);
+});
+
+test('an undo that fails, or shows another effect, keeps no other one', async () => {
+  const { game, hear } = await playing(), { calls, ...how } = shown();
+  game.do.place(1, { effect() {}, undo() { throw new Error('undone'); } });
+  game.do.place(2, { effect() {}, undo() { game.do.place(3, how); } });
+  game.do.place(4, how);
+  hear(P.RESYNC);
+  assert.deepEqual([faults, calls], [['undone'], ['effect', 'effect', 'undo']]);
+});
+
 test('a page that draws by itself joins under the name and with the ticket that it was given', async () => {
   const game = join({ name: 'Ada', ticket: 'paid' }), hellos = [];
   game.net.connect = () => hellos.push(game.net.hello);

@@ -2,15 +2,32 @@
 
 import { HINT, join } from './game.js';
 
-const COLOURS = ['#2b2f36', '#e8524a', '#f2a13b', '#f4dc5b', '#63b75a', '#4fb3c6', '#5a7de0', '#a06ad6', '#e57fb5'];
+const COLOURS = ['#343942', '#e8524a', '#f2a13b', '#f4dc5b', '#63b75a', '#4fb3c6', '#5a7de0', '#a06ad6', '#e57fb5'];
 const SPILL = 2;                          // tiles to each side
 const SPARKS = 10_000;                    // ms for which a mushroom makes a player faster
 const SHOWN_FOR = 8000;                   // ms for which a sentence is shown
+const WET_FOR = 1000;                     // ms within which the server says that a tile was painted
+const LEAP = 2;                           // tiles in one frame: a player that moves farther was put there
 const sparks = new Map();                 // id of a player -> node time until which it has sparks
+// What this player has just painted, before the server says so: "x,y" of a tile -> node time until which it is
+// shown in the player's colour.
+const wet = new Map();
+let last = '', lastX = NaN, lastY = NaN;  // where the player was in the last frame
 
 /** Return the page's element for a selector; it must exist. @returns {any} */
 const part = (selector) => document.querySelector(selector);
-const spill = () => game.do.spill(SPILL);
+const tileAt = (x, y) => `${Math.floor(x)},${Math.floor(y)}`;
+const paint = (tiles) => tiles.forEach((tile) => wet.set(tile, game.clock.now() + WET_FOR));
+/** Return the colour in which a tile is shown that has this one. */
+const shown = (colour, x, y) => COLOURS[wet.has(`${x},${y}`) ? game.me?.values.colour ?? colour : colour];
+
+/** Spill paint, which is seen at once, and wiped off if the server refuses that. */
+function spill() {
+  if (game.me === null) return;
+  const { x, y } = game.me, reach = Array.from({ length: 2 * SPILL + 1 }, (_, n) => n - SPILL);
+  const tiles = reach.flatMap((dx) => reach.map((dy) => tileAt(x + dx, y + dy))).filter((tile) => !wet.has(tile));
+  game.do.spill(SPILL, { effect: () => paint(tiles), undo: () => tiles.forEach((tile) => wet.delete(tile)) });
+}
 
 const game = join({
   canvas: part('canvas'),
@@ -35,8 +52,23 @@ game.on.message('board', (rows) => part('#board').replaceChildren(...rows.map(([
   return row;
 })));
 
+// The server paints each tile to which a player comes. That is seen at once, too.
+game.on.frame((now) => {
+  if (game.me === null) return;
+  const { x, y, values } = game.me, tile = tileAt(x, y);
+  if (tile !== last && Math.hypot(x - lastX, y - lastY) < LEAP) paint([tile]);
+  [last, lastX, lastY] = [tile, x, y];
+  for (const [each, until] of wet) {
+    const [column, row] = each.split(',').map(Number);
+    if (until < now || game.cells('floor').at(column, row) === values.colour) wet.delete(each);
+  }
+});
+game.draw.ground((ctx, x, y) => {
+  ctx.fillStyle = shown(0, x, y);
+  ctx.fillRect(x, y, 0.96, 0.96);
+});
 game.draw.cells('floor', (ctx, colour, x, y) => {
-  ctx.fillStyle = COLOURS[colour];
+  ctx.fillStyle = shown(colour, x, y);
   ctx.fillRect(x, y, 0.96, 0.96);
 });
 game.draw.thing('Mushroom', (ctx) => {

@@ -1,6 +1,14 @@
 """A game with its own page: what one player paints the other sees."""
 
-from tests.browser.pages import wait_for
+import io
+from contextlib import closing, contextmanager
+from pathlib import Path
+from shutil import copytree
+
+from PIL import Image
+
+from flatlands.proxy import Proxy
+from tests.browser.pages import eventually, wait_for
 from tests.inside import inside
 
 
@@ -25,3 +33,67 @@ def test_a_player_that_walks_paints_the_floor_for_everybody(open_page):
         # A page whose server has ended says so in the console.
         for page in (walker, other):
             page.close()
+
+
+def colour(page, right, down):
+    """Return the colour of the page so many px from its middle."""
+    clip = {"x": 640 + right, "y": 400 + down, "width": 1, "height": 1}
+    return Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB").getpixel((0, 0))
+
+
+#: Stops the clock of a page, so that no paint dries.
+STAND_STILL = "() => { const now = performance.now(); performance.now = () => now; }"
+
+STRICT = """
+from flatlands import Refused, action, number
+from flatlands.games.paint.game import Game as Paint
+
+
+class Game(Paint):
+    @action()
+    def spill(self, me, reach: int = number(1, 3)):
+        raise Refused("dry", "You have no paint left.")
+"""
+
+
+@contextmanager
+def stalled(open_page, game):
+    """Yield a page whose player has a colour and whose link stalls, that colour, and the link."""
+    with (
+        inside("--game", game, STORE_URL="memory://") as server,
+        closing(Proxy(server.port)) as proxy,
+    ):
+        page = open_page(f"http://localhost:{proxy.port}/")
+        page.get_by_text("Walk with the arrow keys").wait_for()
+        bare = colour(page, 0, 60)
+        eventually(lambda: colour(page, 0, 0) != bare, "the player has a colour")
+        proxy.stall()
+        yield page, colour(page, 0, 0), proxy
+        page.close()
+
+
+def test_paint_is_seen_before_the_server_answers(open_page):
+    with stalled(open_page, "paint") as (page, own, proxy):
+        page.keyboard.down("ArrowRight")
+        eventually(lambda: colour(page, -40, 0) == own, "the way is painted")
+        page.keyboard.up("ArrowRight")
+        page.evaluate(STAND_STILL)
+        page.keyboard.press("Space")
+        eventually(lambda: colour(page, 0, 56) == own, "the spill is seen")
+        assert page.locator("#board li").count() == 0
+        proxy.flow()
+        wait_for(page, "Number(document.querySelector('#board').textContent) > 20")
+        assert colour(page, 0, 56) == own
+
+
+def test_paint_that_the_server_refuses_is_wiped_off(open_page, tmp_path):
+    (tmp_path / "game.py").write_text(STRICT)
+    copytree(Path(__file__).parents[1] / "page", tmp_path / "page")
+    with stalled(open_page, f"{tmp_path}/") as (page, own, proxy):
+        bare = colour(page, 0, 60)
+        page.evaluate(STAND_STILL)
+        page.keyboard.press("Space")
+        eventually(lambda: colour(page, 0, 60) == own, "the spill is seen")
+        proxy.flow()
+        page.get_by_text("You have no paint left.").wait_for()
+        eventually(lambda: colour(page, 0, 60) == bare, "it is wiped off")

@@ -4,16 +4,25 @@ import { coloured } from './draw.js';
 import { HINT, join } from './game.js';
 
 const BOARD_EVERY = 3000;                 // ms between two requests for the board
-const NECK_LASTS = 500;                   // ms of its way drawn behind a head, until the ground shows them
+const NECK_LASTS = 1000;                  // ms of its way drawn behind a head, until the ground shows them
+const BITE = 1;                           // tiles: what is this near to its head, the player's snake has eaten
+const EATEN_WITHIN = 1000;                // ms within which the server says so, or it is seen again
 const COLOURS = 255;
 const LEAP = 2;                           // tiles in one frame: a head that moves farther was put there
 const ways = new Map();                   // id of a player -> its last places, as [node time, x, y]
+const bitten = new Map();                 // id of what the player's snake has eaten -> node time until which it is hidden
+let restarts = false;                     // until the server has put the snake elsewhere
 
 /** Return the page's element for a selector; it must exist. @returns {any} */
 const part = (selector) => document.querySelector(selector);
 const line = part('#line'), button = part('#again');
 const colourOf = (id) => id % COLOURS + 1;
-const restart = () => { if (game.me?.values.fallen) game.do.restart(); };
+
+/** Begin again: the button goes at once. */
+function restart() {
+  if (!game.me?.values.fallen || restarts) return;
+  game.do.restart({ effect: () => { restarts = true; }, undo: () => { restarts = false; } });
+}
 
 const game = join({ canvas: part('canvas'), turns: true, keys: { Space: restart, Enter: restart } });
 
@@ -36,8 +45,13 @@ game.on.begun(() => game.do.board());
 setInterval(() => {
   game.do.board();
   for (const id of ways.keys()) if (game.player(id) === null) ways.delete(id);
+  for (const [id, until] of bitten) if (until < game.clock.now()) bitten.delete(id);
 }, BOARD_EVERY);
-game.on.frame(() => { button.hidden = !game.me?.values.fallen; });
+game.on.frame(() => {
+  const fallen = game.me?.values.fallen ?? false;
+  restarts &&= fallen;
+  button.hidden = !fallen || restarts;
+});
 button.addEventListener('click', restart);
 
 game.draw.ground((ctx, x, y) => {
@@ -50,8 +64,17 @@ game.draw.cells('bodies', (ctx, colour, x, y) => {
   ctx.roundRect(x, y, 1, 1, 0.25);
   ctx.fill();
 });
-game.draw.thing('Food', () => game.draw.disc(0.22, '#ffd166', '#8a6a1f'));
-game.draw.thing('Crumb', () => game.draw.disc(0.18, '#f3f0e8', '#77726a'));
+
+/** Return a function that draws food, unless the player's snake has just come by: far from the server, that hears of it
+ * much later. */
+const food = (radius, colour, edge) => (ctx, { id, x, y }) => {
+  const { me } = game, now = game.clock.now();
+  const bites = me !== null && !me.values.fallen && Math.hypot(x - me.x, y - me.y) <= BITE;
+  if (bites && !bitten.has(id)) bitten.set(id, now + EATEN_WITHIN);
+  if (!(bitten.get(id) > now)) game.draw.disc(radius, colour, edge);
+};
+game.draw.thing('Food', food(0.22, '#ffd166', '#8a6a1f'));
+game.draw.thing('Crumb', food(0.18, '#f3f0e8', '#77726a'));
 game.draw.player((ctx, { id, name, own, x, y, values }) => {
   const now = game.clock.now(), colour = coloured(colourOf(id));
   const way = (ways.get(id) ?? []).filter(([at]) => at > now - NECK_LASTS), last = way.at(-1);

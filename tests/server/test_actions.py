@@ -323,6 +323,30 @@ def test_an_action_of_a_player_who_has_left_is_not_answered(shop):
     assert client.model.answers == []
 
 
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_was_asked_of_one_node_is_not_answered_by_another(killed):
+    Shop.door.clear()
+    harness = Harness(play=Shop, nodes=2, ready=True)
+    first, second = harness.hosts
+    first.spawn = gevent.spawn
+    client = harness.place("Ada", (0, 0), host=first)
+    client.send(ASK, 1, "wait", [])
+    gevent.sleep(0)
+    if killed:
+        harness.kill(first)
+    else:
+        client.connection.lose()
+    back = harness.client(second).hello("Ada", token=client.model.token)
+    harness.run(1000)
+    assert back.id == client.id
+    Shop.door.set()
+    gevent.sleep(0)
+    harness.run(100)
+    assert back.model.answers == []
+    back.send(ASK, 1, "haggle", [0])
+    assert back.model.answers == [(1, True)]
+
+
 def test_whoever_asks_too_often_is_answered_too(shop):
     _, client = shop
     for number_of_action in range(1, 5):

@@ -101,6 +101,8 @@ export class Client {
     this.walking = 'free';
     /** @type {[string, number, any, string[]][]} What the game has declared, as the welcome lists it. */
     this.kinds = [];
+    this.chat = 'on';
+    this.phrases = [];
     this.ownSeq = -1;                     // of the last event that the walk was compared to
     /** @type {import('./replica.js').Player | undefined} This page's player as last known. */
     this.own = undefined;
@@ -373,6 +375,8 @@ export class Client {
     this.kinds = kinds;
     this.clock.begin(now, heard);
     this.clock.ahead = of('clock') ?? 0;
+    this.chat = of('chat') ?? 'on';
+    this.phrases = kinds.find(([what]) => what === 'chat')?.[3] ?? [];
     this.walking = of('walking') ?? 'free';
     this.#setGround(ground, seed, of('ground'));
     replica.learn(kinds);

@@ -12,14 +12,17 @@ let fading = 0;
 
 /** Show a line for a while, or until the next one if it `stays`. */
 function show(text, stays = false) {
-  line.textContent = text === HINT ? `${HINT} Press Enter to talk.` : text;
+  line.textContent = text === HINT && game.chat !== 'off' ? `${HINT} Press Enter to talk.` : text;
   clearTimeout(fading);
   if (!stays) fading = setTimeout(() => { line.textContent = ''; }, SHOWN_FOR);
 }
 
 const game = join({ canvas: part('canvas'), keys: { Enter: () => words.focus() } });
 game.on.line(show);
-game.on.begun(() => { form.hidden = false; });
+game.on.begun(() => {
+  form.hidden = game.chat === 'off';
+  part('#phrases').replaceChildren(...game.phrases.map((text) => new Option(text)));
+});
 game.on.ended(() => { form.hidden = true; });
 game.on.messages((name, fields) => show(`${name} ${JSON.stringify(fields)}`));
 game.on.events((type, player, values) => show(`${player?.name}: ${type} ${JSON.stringify(values)}`));

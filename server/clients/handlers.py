@@ -101,7 +101,7 @@ def say(session: Session, text: str) -> None:
             "crowded", "too many messages are being sent here: try again in a moment", None
         )
     resident.has_acted = True
-    session.node.residents.say(resident, cleaned)
+    session.node.play.say(resident, cleaned)
 
 
 def appear(session: Session, name: str, look: int) -> None:

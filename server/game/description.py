@@ -27,6 +27,9 @@ def describe(
     ]
     if game.walking != "free":
         shown.append(["walking", 0, game.walking, []])
+    if game.chat != "on":
+        phrases = [] if game.chat == "off" else list(game.chat)
+        shown.append(["chat", 0, "phrases" if phrases else "off", phrases])
     if stamp := getattr(node.terrain, "stamp", ""):
         shown.append(["ground", 0, stamp, []])
     if game.me.fields:

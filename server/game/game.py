@@ -20,6 +20,7 @@ from flatlands.server.game.game_store import GameStore
 from flatlands.server.game.me import Me
 from flatlands.server.game.part_hooks import _M, PartHooks, PlayerView
 from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.texts import TEXT_LIMIT, clean
 from flatlands.server.storage.boards import BoardEntry
 from flatlands.server.storage.records import Records
 from flatlands.server.storage.things import NAME_CHARS_MOST, Event, Record, Thing, check_tile
@@ -33,6 +34,9 @@ _F = TypeVar("_F", bound=Callable[..., None])
 
 #: How many tiles `somewhere` tries to find one that a player can stand on.
 SOMEWHERE_TRIES = 16
+
+#: The most texts that players may choose from, if they may say nothing else.
+PHRASES_MOST = 50
 
 #: The largest distance that a game may give for `meets`.
 MEETS_MOST_TILES = 6
@@ -82,6 +86,14 @@ def class_attributes(kind: type[object]) -> list[tuple[str, Any]]:
         for name, value in vars(each).items():
             found.setdefault(name, value)
     return sorted(found.items())
+
+
+def _are_phrases(chat: object) -> bool:
+    return (
+        isinstance(chat, list | tuple)
+        and 0 < len(chat) <= PHRASES_MOST
+        and all(isinstance(text, str) and clean(text, TEXT_LIMIT) == text for text in chat)
+    )
 
 
 def _check_name(name: str) -> None:
@@ -347,6 +359,9 @@ class Game(Part[_M]):
     #: How its players walk: "free"; "straight", along rows and columns only; or "none", not at all.
     walking = "free"
 
+    #: What players may say: "on", anything; "off", nothing; or a list of texts, one of these.
+    chat: str | Sequence[str] = "on"
+
     #: Whether the world knows who is online: see `online` and `on_player_gone`. Each node then
     #: writes to the store once a second, and whenever somebody comes or goes.
     presence = False
@@ -372,6 +387,11 @@ class Game(Part[_M]):
             raise ValueError("`me` must be a class that inherits from Me")
         if not isinstance(cls.meets, int | float) or not 0 < cls.meets <= MEETS_MOST_TILES:
             raise ValueError(f"meets must be 0 to {MEETS_MOST_TILES} tiles, not {cls.meets!r}")
+        if cls.chat not in ("on", "off") and not _are_phrases(cls.chat):
+            raise ValueError(
+                f'`chat` must be "on", "off", or a list of up to {PHRASES_MOST} texts, each as '
+                f"players see it, with 1 to {TEXT_LIMIT} characters"
+            )
         if cls.walking not in WALKING:
             raise ValueError(f"`walking` must be one of {', '.join(WALKING)}")
 

@@ -95,6 +95,15 @@ class PartHooks(Generic[_M]):
         connection is lost, meet nobody; bots do.
         """
 
+    def on_say(self, me: _M, text: str) -> str | None:
+        """A player wants to say something in the chat. Return what everybody near is to hear, such
+        as the text itself; None if nobody is to hear anything. It may raise Refused.
+
+        It is called once in the world, at the player's node, and may wait. The text is clean, and
+        short enough. Of several parts each gets what the one before has returned.
+        """
+        return text
+
     def on_player_gone(self, player: int, owner: str) -> None:
         """A player, by its id, has gone: it has left, or its node has died and it has not come back
         within ten seconds. `owner` is as `me.owner`.

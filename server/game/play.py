@@ -26,12 +26,13 @@ from flatlands.server.game.game import (
 )
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.hooks import Hook, HookQueues
-from flatlands.server.game.me import Guest
+from flatlands.server.game.me import Guest, Me
 from flatlands.server.game.schedule import call_if_leader, call_with_each, one_at_a_time
 from flatlands.server.messages.peer_batches import enters
 from flatlands.server.messages.peer_protocol import ENTRIES, ENTRIES_WITH_VALUES
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.messages.table import Field
+from flatlands.server.messages.texts import TEXT_LIMIT, clean
 from flatlands.server.players.meetings import Meetings
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
@@ -50,6 +51,10 @@ from flatlands.world.track import UNIT, Tile
 
 #: Makes the game of the node that it is called with.
 GameFactory = Callable[[GameNode], AnyGame]
+
+#: What players are told who may not say that.
+NO_CHAT: Final = "there is no chat in this game"
+ONLY_PHRASES: Final = "in this game you can say only what the page offers"
 
 #: The hooks about a player that may wait.
 _WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
@@ -97,6 +102,11 @@ class Play:
             self._add_hooks(part)
         self._waiting = {name: self._hooks(name, waits=True) for name in _WAITING}
         self._steps = self._hooks("on_step", waits=False)
+        say = [part for part in self._parts if type(part).on_say is not Part.on_say]
+        #: The hook that decides what is said; None if the game has none.
+        self._say = (
+            _hook(node, say[0], "on_say", partial(_said, node, say), waits=True) if say else None
+        )
         #: The hooks for players who have gone, which only games with presence have.
         self._gone = [
             _hook(node, part, "on_player_gone", partial(_heard_of, part), waits=True)
@@ -266,6 +276,19 @@ class Play:
             if self.game.presence and not self.game.has_store:
                 self._node.spawn(self.player_gone, resident.id, resident.owner)
 
+    def say(self, resident: Resident, text: str) -> None:
+        """Let a player say a clean text, if the game allows it. Raises Refused."""
+        chat = self.game.chat
+        if chat == "off" or (chat != "on" and text not in chat):
+            raise Refused("say", NO_CHAT if chat == "off" else ONLY_PHRASES, None)
+        if self._say is None:
+            self._node.residents.say(resident, text)
+        elif self.hook_queues.full(resident.id):
+            raise Refused("crowded", "wait a moment: your last message is still being sent", None)
+        else:
+            me = self._me(self._node, resident)
+            self.hook_queues.put(resident.id, self._say, me, text)
+
     def do(
         self,
         resident: Resident,
@@ -363,6 +386,23 @@ def _declare_player_fields(node: GameNode, fields: Sequence[Field]) -> None:
 def _planted(part: AnyPart, cell: Tile) -> list[Thing]:
     """Return what a part plants in a cell, up to one thing more than is allowed."""
     return list(islice(part.plant(cell), THINGS_A_STEP + 1))
+
+
+def _said(node: GameNode, parts: Sequence[AnyPart], me: Me, text: str) -> None:
+    """Say what parts make of a text, unless one of them returns None. Raises ValueError, and what
+    they raise."""
+    for part in parts:
+        said: object = part.on_say(me, text)
+        if said is None:
+            return
+        cleaned = clean(said, TEXT_LIMIT) if isinstance(said, str) else None
+        if cleaned is None:
+            raise ValueError(
+                f"on_say must return None or a text of 1 to {TEXT_LIMIT} characters, not {said!r}"
+            )
+        text = cleaned
+    if me.is_local:
+        node.residents.say(me._resident, text)
 
 
 def _heard_of(part: AnyPart, player: int, owner: str) -> bool:

@@ -29,6 +29,9 @@ class Game(Engine):
         tiles = [(column + x, row + y) for x in around for y in around]
         me.write(self.floor, tiles, self.colour(me))
 
+    #: What is sent to pages, and its fields.
+    messages = {"board": {"rows": list[tuple[int, int]]}}
+
     @every(2)
     def send_board(self) -> None:
         """Send to all pages how many tiles have which colour."""

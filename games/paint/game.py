@@ -27,6 +27,7 @@ class Game(Engine[Painter]):
     me = Painter
     parts = (Mushrooms,)
     floor = Cells()
+    messages = {"board": {"rows": list[tuple[int, int]]}}
 
     def on_step(self, me: Painter, tiles: list[Tile]) -> None:
         """Paint the tiles that a player has come to."""

@@ -54,6 +54,7 @@ class Game(Engine[Snake]):
     walking = "straight"
     things = (Food, Crumb)
     events = (Fell,)
+    messages = {"board": {"rows": list[tuple[str, int]]}}
     bodies = Cells(persist=False, forget=BODY_SECONDS)
 
     def plant(self, cell: Tile) -> list[Thing]:

@@ -1,16 +1,17 @@
-"""What a game and its parts declare: kinds of things, events and records, and actions."""
+"""What a game and its parts declare: kinds of things, events and records, actions, and messages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flatlands.server.game.actions import Action
 from flatlands.server.game.game import AnyPart, declared_records
+from flatlands.server.game.messages import fault
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.storage.things import Event, Record, Thing, declare
 
 
 class Declarations:
-    """All that the parts of a game declare. The kinds of events are declared to `squares` too.
-    Raises ValueError if two parts use one name."""
+    """All that the parts of a game declare, the first of which is the game itself. The kinds of
+    events are declared to `squares` too. Raises ValueError if two parts use one name."""
 
     def __init__(self, parts: Sequence[AnyPart], squares: SquareContext) -> None:
         #: The kinds of things by their numbers, and the part that declares each.
@@ -21,11 +22,15 @@ class Declarations:
         #: The kinds of records that the game has in the store.
         self.records: list[type[Record]] = []
         self.actions: dict[str, Action] = {}
+        #: The messages to pages; and whether the game sends no others.
+        self.messages: dict[str, Mapping[str, object]] = {}
+        self.only_these = bool(type(parts[0]).messages)
         for part in parts:
             for event in part.events:
                 self.events[event] = squares.declare_event(declare(event))
             self._add_actions(part)
             self._add_things(part)
+            self._add_messages(part)
             self.records += [records.kind for _, records in declared_records(type(part))]
 
     def _add_actions(self, part: AnyPart) -> None:
@@ -33,6 +38,20 @@ class Declarations:
             if name in self.actions:
                 raise ValueError(f"two parts of the game have an action called {name}")
             self.actions[name] = action
+
+    def _add_messages(self, part: AnyPart) -> None:
+        for name, fields in type(part).messages.items():
+            if name in self.messages:
+                raise ValueError(f"two parts of the game have a message called {name}")
+            self.messages[name] = fields
+
+    def check_message(self, name: str, fields: Sequence[object]) -> None:
+        """Raise ValueError if the game declares that it does not send such a message."""
+        if name not in self.messages:
+            if self.only_these:
+                raise ValueError(f"the game declares no message {name}: add it to its messages")
+        elif why := fault(name, self.messages[name], fields):
+            raise ValueError(why)
 
     def _add_things(self, part: AnyPart) -> None:
         for kind in part.things:

@@ -18,6 +18,8 @@ from flatlands.server.game.delivery import pack_message
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.game_store import GameStore
 from flatlands.server.game.me import Me
+from flatlands.server.game.messages import Messages
+from flatlands.server.game.messages import check as check_messages
 from flatlands.server.game.part_hooks import _M, PartHooks, PlayerView
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.messages.texts import TEXT_LIMIT, clean
@@ -151,6 +153,10 @@ class Part(PartHooks[_M]):
     #: Its kinds of things.
     things: Sequence[type[Thing]] = ()
 
+    #: Its messages to pages, with the types of their fields:
+    #: `{"board": {"rows": list[tuple[str, int]]}}`. A game that has any sends no others.
+    messages: Messages = {}
+
     #: What the game's page may ask for, by name: see actions.py.
     _declared_actions: Mapping[str, Action] = {}
 
@@ -178,6 +184,7 @@ class Part(PartHooks[_M]):
                 raise ValueError(
                     f"{name} must be a list of classes that inherit from {base.__name__}"
                 )
+        check_messages(cls.messages)
         marked = [
             (name, method) for name, method in class_attributes(cls) if hasattr(method, "action")
         ]
@@ -214,9 +221,16 @@ class Part(PartHooks[_M]):
         out of reach all the same."""
         return self.node.store_client.store is not None
 
+    def _check_message(self, name: str, fields: Sequence[object]) -> None:
+        """Raise ValueError if the game sends pages no such message."""
+        _check_name(name)
+        self.node.play.check_message(name, fields)
+
     def broadcast_local(self, name: str, *fields: object) -> None:
         """Send a message to the pages of this node's players, and no others, under a name that the
-        game chooses. Fields are None, booleans, whole numbers, texts, and lists of these."""
+        game chooses. Fields are None, booleans, whole numbers, texts, and lists of these. Raises
+        ValueError."""
+        self.node.play.check_message(name, fields)
         message = pack_message(name, fields)
         self.node.residents.each_session(lambda session: session.answer(message))
 
@@ -225,7 +239,7 @@ class Part(PartHooks[_M]):
         those of this node. With `near`, a tile and a number of tiles, only players at most that far
         away along either axis get it. A page that cannot be reached now never gets it. Raises
         ValueError."""
-        _check_name(name)
+        self._check_message(name, fields)
         around: list[int] = []
         if near is not None:
             tile, reach = near
@@ -240,7 +254,7 @@ class Part(PartHooks[_M]):
         """Send a message to the page of one player, by its id, at whichever node it is, as
         `broadcast_local` does to all of this node. It does not wait. A page that cannot be reached
         now never gets it. Raises ValueError."""
-        _check_name(name)
+        self._check_message(name, fields)
         self.node.delivery.send(player, name, list(fields))
 
     def deliver(self, player: int, name: str, *fields: object) -> bool:
@@ -248,7 +262,7 @@ class Part(PartHooks[_M]):
         written it to an open connection of that player. It waits until the player's node answers,
         and asks again if that takes long; after a second nobody has. If the player changes its node
         meanwhile, its page may get the message twice. Raises ValueError."""
-        _check_name(name)
+        self._check_message(name, fields)
         return self.node.delivery.deliver(player, name, list(fields))
 
     def send_to_owner(self, owner: str, name: str, *fields: object) -> None:
@@ -256,7 +270,7 @@ class Part(PartHooks[_M]):
         as `broadcast_local` does to all of this node. It does not wait. A page that cannot be
         reached now never gets it. Nobody gets what is sent to the owner "". Only games with
         `presence = True` have this. Raises ValueError."""
-        _check_name(name)
+        self._check_message(name, fields)
         self._check_presence()
         if owner:
             self.node.delivery.send_to_owner(owner, name, list(fields))
@@ -486,10 +500,15 @@ def stored_kinds(parts: Iterable[AnyPart | type[AnyPart]]) -> list[type[Thing] |
     return list(named.values())
 
 
+def known_parts(kind: type[AnyGame]) -> list[type[AnyPart]]:
+    """Return the class of a game and those of its parts. What is not a class is a part only when it
+    is made."""
+    return [kind, *(one for one in kind.parts if isinstance(one, type))]
+
+
 def schema(kind: type[AnyGame]) -> list[object]:
     """Return what must be the same at all nodes that play a game: the fields of players, and the
     layers and kinds of each part."""
-    parts: list[Any] = [kind, *(one for one in kind.parts if isinstance(one, type))]
     return [
         *map(str, kind.me.fields),
         *[
@@ -500,6 +519,6 @@ def schema(kind: type[AnyGame]) -> list[object]:
                 ],
                 *[(one.__name__, *map(str, one.fields)) for one in (*part.things, *part.events)],
             ]
-            for part in parts
+            for part in known_parts(kind)
         ],
     ]

@@ -5,7 +5,7 @@ anything.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from flatlands.server.game.delivery import Delivery
@@ -35,6 +35,9 @@ class GamePlay(Protocol):
 
     items: Items
     boards: Boards
+
+    def check_message(self, name: str, fields: Sequence[object]) -> None:
+        """Raise ValueError if the game declares that it does not send such a message."""
 
     def emit(self, square: Square, player: int, event: Event) -> None:
         """Publish an event of a player in a square. Raises ValueError."""

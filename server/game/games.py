@@ -135,10 +135,9 @@ def note_fields(name: str, store: Store) -> None:
 
     kind = part(name, "Game")
     if isinstance(kind, type) and issubclass(kind, game.Game):
-        # What is not a class is a part only when it is made: the workers then look at its kinds.
-        parts = [part for part in kind.parts if isinstance(part, type)]
+        # The workers look at the kinds of parts that are not classes.
         try:
-            schema.note(store, game.store_name(kind), game.stored_kinds([kind, *parts]))
+            schema.note(store, game.store_name(kind), game.stored_kinds(game.known_parts(kind)))
         except ValueError as error:
             raise InvalidGame(f"the game {name} has changed: {error}") from error
 
@@ -165,7 +164,7 @@ class Maker:
         #: A text that is the same for nodes that play the same game.
         self.fingerprint = short_hash(f"{Path(name).stem} {game.schema(kind)}")
         #: The folder of the game's page, or None if it has none of its own.
-        self.page = None if kind.page is None else _page(name, kind)
+        self.page = page_of(name, kind)
 
     def ground(self, seed: int) -> "Terrain | Plain | Chunks":
         """Return the ground of a world with this seed. Raises InvalidGame."""
@@ -186,9 +185,12 @@ class Maker:
             raise InvalidGame(f"the game {self._name} cannot be created: {where(error)}") from error
 
 
-def _page(name: str, kind: "type[AnyGame]") -> Path:
-    """Return the folder of a game's page. Raises InvalidGame if there is no page in it."""
-    folder = Path(getfile(kind)).resolve().parent / str(kind.page)
+def page_of(name: str, kind: "type[AnyGame]") -> Path | None:
+    """Return the folder of a game's page, or None if it has none of its own. Raises InvalidGame if
+    there is no page in it."""
+    if kind.page is None:
+        return None
+    folder = Path(getfile(kind)).resolve().parent / kind.page
     index = folder / "index.html"
     if not index.is_file():
         raise InvalidGame(f"the game {name} has no page: there is no {index}")

@@ -167,8 +167,9 @@ class Me(PlayerInfo):
 
     def send(self, name: str, *fields: object) -> None:
         """Send a message to the player's page, as `Game.broadcast` does to all pages. While its
-        connection is lost, nothing happens. Raises PlayerGone."""
+        connection is lost, nothing happens. Raises PlayerGone and ValueError."""
         self._check()
+        self._node.play.check_message(name, fields)
         message = pack_message(name, fields)
         if self._resident.session is not None:
             self._resident.session.answer(message)

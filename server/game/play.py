@@ -89,6 +89,7 @@ class Play:
         self._needs_leader = False
         self._declarations = Declarations(self._parts, node.square_context)
         self.actions = self._declarations.actions
+        self.check_message = self._declarations.check_message
         #: The name of an action -> the hook that carries it out.
         self._action_hooks: dict[str, Hook] = {}
         #: The number of a kind of things -> the hook that is called when one is touched.

@@ -27,6 +27,8 @@ usage: flatlands COMMAND ...
   simulate [GAME] [OPTION ...]
                              play it in random worlds, in which nodes die and links are cut, and
                              show the shortest one in which something goes wrong
+  types [GAME]               write page/game.d.ts, by which editors complete and check the page's
+                             modules; flatlands play keeps it up to date
   swarm [GAME] [OPTION ...]  let bots play a game on a server of their own, and measure it
   compile                    compile the modules of the server through which a move passes (needs
                              gcc): servers then use less CPU time, and behave the same
@@ -178,6 +180,11 @@ def simulate(game: Path, options: Sequence[str]) -> int:
     return _run(SIMULATE_MODULE, str(game), *options)
 
 
+def types(game: Path, options: Sequence[str]) -> int:
+    """Write the types of a game's page."""
+    return _run(TYPES_MODULE, str(game), *options)
+
+
 def swarm(game: Path, options: Sequence[str]) -> int:
     """Let bots play a game on a server of their own."""
     return _run(SWARM_MODULE, "--game", str(game), *options)
@@ -187,6 +194,8 @@ def swarm(game: Path, options: Sequence[str]) -> int:
 LOADING_PLUGIN = "flatlands.testkit.loading"
 #: The module of the command `simulate`.
 SIMULATE_MODULE = "flatlands.testkit.simulate"
+#: The module of the command `types`.
+TYPES_MODULE = "flatlands.server.web.page_types"
 #: The module of the command `swarm`.
 SWARM_MODULE = "flatlands.loadtest.bots"
 
@@ -195,6 +204,7 @@ COMMANDS = {
     "play": (play, "flatlands.server"),
     "test": (test, "pytest"),
     "simulate": (simulate, SIMULATE_MODULE),
+    "types": (types, TYPES_MODULE),
     "swarm": (swarm, SWARM_MODULE),
 }
 

@@ -235,7 +235,12 @@ def _files(game: Path) -> Iterator[Path]:
         yield game
     for folder, folders, names in os.walk(game if game.is_dir() else game.with_name("page")):
         folders[:] = [name for name in folders if name[0] != "." and name not in OTHERS]
-        yield from (Path(folder, name) for name in names if name[0] != ".")
+        yield from (Path(folder, name) for name in names if _is_looked_at(name))
+
+
+def _is_looked_at(name: str) -> bool:
+    """Return whether a file may be a part of a game: the types of its page are made from it."""
+    return name[0] != "." and not name.endswith(".d.ts")
 
 
 def _lock(game: Path) -> int:

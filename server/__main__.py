@@ -73,6 +73,11 @@ def main() -> int:
     if worker is not None:
         worker.start()
     elif not stopping.is_set():
+        if settings.author:
+            # A supervisor for players loads no game.
+            from flatlands.server.web import page_types
+
+            page_types.keep(settings.game)
         _announce(settings, server.port)
     stopping.wait()
     server.stop()

@@ -311,8 +311,8 @@ class Settings:
     )
     access_log: bool = option("1 logs every HTTP request", _switch, 0)
     author: bool = option(
-        "1 shows the game's errors in everybody's page, for an author who plays alone (`flatlands "
-        "play`)",
+        "1 shows the game's errors in everybody's page, and keeps the types of its own page up to "
+        "date, for an author who plays alone (`flatlands play`)",
         _switch,
         0,
     )

@@ -17,11 +17,6 @@ const FONT = '13px system-ui, sans-serif', EDGE = 3;    // css px
 
 /** @typedef {CanvasRenderingContext2D} Ctx */
 
-/** Return a colour for a number, unlike those of the numbers next to it. */
-export function coloured(number) {
-  return `hsl(${(number * 137.5) % 360} 62% 62%)`;
-}
-
 const valuesOf = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(', ');
 
 export class Draw {
@@ -113,6 +108,11 @@ export class Draw {
     ctx.stroke();
   }
 
+  /** Return a colour for a number, unlike those of the numbers next to it. */
+  coloured(number) {
+    return `hsl(${(number * 137.5) % 360} 62% 62%)`;
+  }
+
   /** Return the place, in tiles, under a place on the page, in css px. */
   placeAt(x, y) {
     return [this.left + (x - this.box.left) / this.tile, this.top + (y - this.box.top) / this.tile];
@@ -196,7 +196,7 @@ export class Draw {
       const draw = pieces.cells.get(name);
       game.cells(name).each((x, y, value) => {
         if (draw !== undefined) return this.#by(draw, value, x, y);
-        ctx.fillStyle = coloured(value);
+        ctx.fillStyle = this.coloured(value);
         ctx.fillRect(x, y, 1 - gap, 1 - gap);
       });
     }
@@ -255,7 +255,7 @@ export class Draw {
   }
 
   #player({ id, name, own, values, saying }) {
-    this.disc(0.35, coloured(id), own ? '#fff' : DARK);
+    this.disc(0.35, this.coloured(id), own ? '#fff' : DARK);
     this.label(name, 0, -0.6);
     this.label(valuesOf(values), 0, 0.95);
     if (saying !== null) this.label(`“${saying}”`, 0, -1.3);

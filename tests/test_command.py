@@ -23,6 +23,8 @@ WRONG = [
     (["new", "there/file/mygame"], "cannot write to there/file/mygame"),
     (["play", "nowhere"], "nowhere: flatlands new creates one"),
     (["play", "."], "there is no game.py in "),
+    (["types", "nowhere"], "nowhere: flatlands new creates one"),
+    (["types", "."], "there is no game.py in "),
     (["test", "there/game.py"], "there is no folder tests in "),
     (["swarm", "--bots", "10"], "there is no game.py in "),
 ]
@@ -121,7 +123,8 @@ def test_only_files_of_a_game_are_looked_at(tmp_path):
     shutil.copytree(TEMPLATE / "page", tmp_path / "page")
     shutil.copy(TEMPLATE / "game.py", single)
     known = author._state(folder), author._state(single)
-    for name in (".flatlands/world.db", "tests/test_game.py", "__pycache__/x.pyc", ".git/index"):
+    names = ".flatlands/world.db tests/test_game.py __pycache__/x.pyc .git/index page/game.d.ts"
+    for name in names.split():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("new")
     assert (author._state(folder), author._state(single)) == known

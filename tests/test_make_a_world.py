@@ -9,7 +9,8 @@ from flatlands.server.game import games
 from flatlands.server.web.joined import join_modules
 from flatlands.testkit import World
 from flatlands.testkit.simulate import plan, search
-from tests.processes import ROOT
+from tests.processes import ROOT, python
+from tests.typescript import CHECK, ran
 
 PAGE = (ROOT / "docs" / "make-a-world.md").read_text()
 
@@ -65,6 +66,12 @@ def test_its_page_can_be_joined(folder):
     sources = {path.name: path.read_text() for path in (ROOT / "static").glob("*.js")}
     sources |= {path.name: path.read_text() for path in page.glob("*.js")}
     assert "game.draw.thing('Coin'" in join_modules(sources, "main.js")
+
+
+@pytest.mark.process
+def test_its_page_is_right_by_the_types_of_its_game(folder):
+    assert python("-m", "flatlands", "types", folder).returncode == 0
+    assert ran("node", CHECK, folder / "page" / "jsconfig.json") == ""
 
 
 def test_its_commands_and_pictures_are_there():

@@ -160,9 +160,11 @@ def test_the_wheel_serves_in_a_folder_that_has_modules_of_the_same_names(tmp_pat
     for loaded in told(folder):
         files = [file for name, file in loaded if name.partition(".")[0] == "flatlands"]
         assert files and all(file.startswith(str(path)) for file in files)
-    new = [sys.executable, "-m", "flatlands", "new", "mygame"]
-    subprocess.run(new, cwd=own, env={**os.environ, "PYTHONPATH": str(path)}, check=True)
+    for command in ("new", "types"):
+        line = [sys.executable, "-m", "flatlands", command, "mygame"]
+        subprocess.run(line, cwd=own, env={**os.environ, "PYTHONPATH": str(path)}, check=True)
     game = own / "mygame"
+    assert "export function join(" in (game / "page" / "game.d.ts").read_text()
     # The template has tests of its own, which are copied.
     names = [name for name in ZipFile(wheel).namelist() if "/template/" not in name]
     assert "flatlands/loadtest/studies/study.py" in names

@@ -206,3 +206,21 @@ def test_help_has_the_options_of_a_slow_link_and_those_of_the_server(capfd):
     told = capfd.readouterr().out
     assert all(f"\n  {option} " in told for option in ("--lag", "--jitter", "--loss", "--port"))
     assert told.index("--loss") < told.index("--port") and "ping" in told
+
+
+def test_the_types_of_the_page_follow_the_game_and_restart_nothing(game):
+    types, source = game / "page" / "game.d.ts", game / "game.py"
+    first, _ = playing(game)
+    with first:
+        assert "  spill(reach: number, $shown?: Shown): boolean;" in types.read_text()
+        source.write_text(source.read_text().replace("def spill(", "def pour("))
+        url = first.ready(r"http://localhost:\d+", PATIENCE)[0]
+        assert "  pour(reach: number, $shown?: Shown): boolean;" in types.read_text()
+        for name in ("game.d.ts", "jsconfig.json"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"{url}/{name}")
+        # The next change that it sees is this one.
+        (game / "more.py").touch()
+        first.ready(r"http://localhost:\d+", PATIENCE)
+        changed = re.findall(r"flatlands: (\S+) has changed", first.errors())
+    assert changed == ["game.py", "more.py"]

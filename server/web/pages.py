@@ -38,6 +38,9 @@ LINKS = b"""<link rel="stylesheet" href="joined.css">
 #: Tells the page when the server loses its store.
 FORGETS = '\n  <meta name="forgets" content="{}">'
 
+#: The ends of the names of files that are for editors only.
+NOT_SERVED = ("~", ".orig", ".rej", ".d.ts", "jsconfig.json")
+
 #: What shows a game's faults to its author.
 AUTHOR = '\n  <script async src="author.js"></script>'
 
@@ -68,7 +71,8 @@ Machines = Callable[[], Collection[str]]
 def laid_over(*folders: Path) -> dict[str, Path]:
     """Return the files of some folders by their paths there; those of later folders replace those
     of earlier ones with the same paths. Everybody may read them, so what lies there by accident is
-    left out: hidden files and folders, copies that editors keep, and links out of the folder."""
+    left out: hidden files and folders, copies that editors keep, and links out of the folder. So is
+    what only editors read: no page changes by that."""
     return {
         path.relative_to(folder).as_posix(): path
         for folder in folders
@@ -79,7 +83,7 @@ def laid_over(*folders: Path) -> dict[str, Path]:
 
 def _is_public(path: Path, folder: Path) -> bool:
     names = path.relative_to(folder).parts
-    if any(name.startswith((".", "#")) or name.endswith(("~", ".orig", ".rej")) for name in names):
+    if any(name.startswith((".", "#")) or name.endswith(NOT_SERVED) for name in names):
         return False
     return path.resolve().is_relative_to(folder.resolve())
 

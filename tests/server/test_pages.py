@@ -67,6 +67,7 @@ def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):
 def test_what_lies_beside_a_page_by_accident_is_not_served(tmp_path):
     page, outside = tmp_path / "page", tmp_path / "secret.js"
     names = ".env .git/config own.js~ #own.js# .own.js.swp own.js.orig art/.hidden.svg"
+    names += " game.d.ts jsconfig.json"
     for name in (*names.split(), "own.js", "art/tree.svg", "index.html"):
         (page / name).parent.mkdir(parents=True, exist_ok=True)
         (page / name).write_text("// own")

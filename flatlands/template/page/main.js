@@ -3,16 +3,16 @@
 import { join } from './game.js';
 
 const COLOURS = ['#333', '#e8524a', '#f2a13b', '#f4dc5b', '#63b75a', '#4fb3c6', '#5a7de0', '#a06ad6', '#e57fb5'];
-const part = (selector) => document.querySelector(selector);
+const [canvas] = document.querySelectorAll('canvas'), [line, board] = document.querySelectorAll('#line, #board');
 
-const game = join({ canvas: part('canvas'), keys: { Space: () => game.do.spill(2) } });
+const game = join({ canvas, keys: { Space: () => game.do.spill(2) } });
 
 game.on.line((text) => {
-  part('#line').textContent = text;
+  line.textContent = text;
 });
-game.on.message('board', (rows) => part('#board').replaceChildren(...rows.map(([colour, tiles]) => {
+game.on.message('board', (rows) => board.replaceChildren(...rows.map(([colour, tiles]) => {
   const row = document.createElement('li');
-  row.textContent = tiles;
+  row.textContent = `${tiles}`;
   row.style.color = COLOURS[colour];
   return row;
 })));

@@ -1,6 +1,5 @@
 // The page of snake: bodies, heads, food, and how a player begins again.
 
-import { coloured } from './draw.js';
 import { HINT, join } from './game.js';
 
 const BOARD_EVERY = 3000;                 // ms between two requests for the board
@@ -9,13 +8,15 @@ const BITE = 1;                           // tiles: what is this near to its hea
 const EATEN_WITHIN = 1000;                // ms within which the server says so, or it is seen again
 const COLOURS = 255;
 const LEAP = 2;                           // tiles in one frame: a head that moves farther was put there
-const ways = new Map();                   // id of a player -> its last places, as [node time, x, y]
-const bitten = new Map();                 // id of what the player's snake has eaten -> node time until which it is hidden
+/** @type {Map<number, [number, number, number][]>} Id of a player -> its last places, as node time, x, y. */
+const ways = new Map();
+/** @type {Map<string, number>} Id of what the player's snake has eaten -> node time until which it is hidden. */
+const bitten = new Map();
 let restarts = false;                     // until the server has put the snake elsewhere
 
-/** Return the page's element for a selector; it must exist. @returns {any} */
-const part = (selector) => document.querySelector(selector);
-const line = part('#line'), button = part('#again');
+const [canvas] = document.querySelectorAll('canvas'), [button] = document.querySelectorAll('button');
+const [line, board] = document.querySelectorAll('#line, #board');
+/** @param {number} id  That of a player. */
 const colourOf = (id) => id % COLOURS + 1;
 
 /** Begin again: the button goes at once. */
@@ -24,7 +25,7 @@ function restart() {
   game.do.restart({ effect: () => { restarts = true; }, undo: () => { restarts = false; } });
 }
 
-const game = join({ canvas: part('canvas'), turns: true, keys: { Space: restart, Enter: restart } });
+const game = join({ canvas, turns: true, keys: { Space: restart, Enter: restart } });
 
 game.on.line((text) => {
   line.textContent = text === HINT ? 'Turn with the arrow keys, or touch where to go.' : text;
@@ -34,10 +35,10 @@ game.on.event('Fell', (player, { colour }) => {
   if (player?.own) line.textContent = `You ran into ${other}. Press Space, or the button, to play again.`;
   else if (player && !game.me?.values.fallen) line.textContent = `${player.name} ran into ${other}.`;
 });
-game.on.message('board', (rows) => part('#board').replaceChildren(...rows.map(([name, eaten]) => {
+game.on.message('board', (rows) => board.replaceChildren(...rows.map(([name, eaten]) => {
   const row = document.createElement('li'), number = document.createElement('span');
   row.textContent = name;
-  number.textContent = eaten;
+  number.textContent = `${eaten}`;
   row.append(number);
   return row;
 })));
@@ -59,24 +60,26 @@ game.draw.ground((ctx, x, y) => {
   ctx.fillRect(x, y, 1.02, 1.02);
 });
 game.draw.cells('bodies', (ctx, colour, x, y) => {
-  ctx.fillStyle = coloured(colour);
+  ctx.fillStyle = game.draw.coloured(colour);
   ctx.beginPath();
   ctx.roundRect(x, y, 1, 1, 0.25);
   ctx.fill();
 });
 
 /** Return a function that draws food, unless the player's snake has just come by: far from the server, that hears of it
- * much later. */
+ * much later.
+ * @param {number} radius @param {string} colour @param {string} edge
+ * @returns {(ctx: CanvasRenderingContext2D, thing: import('./game.js').Thing) => void} */
 const food = (radius, colour, edge) => (ctx, { id, x, y }) => {
   const { me } = game, now = game.clock.now();
   const bites = me !== null && !me.values.fallen && Math.hypot(x - me.x, y - me.y) <= BITE;
   if (bites && !bitten.has(id)) bitten.set(id, now + EATEN_WITHIN);
-  if (!(bitten.get(id) > now)) game.draw.disc(radius, colour, edge);
+  if (!((bitten.get(id) ?? 0) > now)) game.draw.disc(radius, colour, edge);
 };
 game.draw.thing('Food', food(0.22, '#ffd166', '#8a6a1f'));
 game.draw.thing('Crumb', food(0.18, '#f3f0e8', '#77726a'));
 game.draw.player((ctx, { id, name, own, x, y, values }) => {
-  const now = game.clock.now(), colour = coloured(colourOf(id));
+  const now = game.clock.now(), colour = game.draw.coloured(colourOf(id));
   const way = (ways.get(id) ?? []).filter(([at]) => at > now - NECK_LASTS), last = way.at(-1);
   if (last && Math.hypot(last[1] - x, last[2] - y) > LEAP) way.length = 0;
   way.push([now, x, y]);

@@ -7,9 +7,7 @@ from flatlands.world.track import Tile
 
 
 class Game(Engine):
-    """A plain on which all who walk paint the floor: bench/whole.py compares it with one on which
-    they only walk.
-    """
+    """Whoever comes to a tile paints it."""
 
     ground = plain()
     floor = Cells()

@@ -17,9 +17,7 @@ _buses: dict[str, _Subscribers] = {}
 
 
 class MemoryBroker(Broker):
-    """`memory://NAME`: a broker within one process, for a single node or for tests of several
-    nodes.
-    """
+    """One of the links to the bus of its URL."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

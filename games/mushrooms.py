@@ -15,7 +15,7 @@ class Sparks(Event):
 
 
 class Mushrooms(Part):
-    """Mushrooms: a player that comes to one is 1.5 times as fast for ten seconds."""
+    """A part that any game may have in its `parts`."""
 
     things = (Mushroom,)
     events = (Sparks,)

@@ -89,10 +89,8 @@ class Moved:
 
 
 class Replica:
-    """The players of one square, as the batches and full states on its channel make them.
-
-    Times are in ms of this node's clock. `moved` is None unless somebody wants to know who moves.
-    """
+    """Times are in ms of this node's clock. `moved` is None unless somebody wants to know who
+    moves."""
 
     def __init__(
         self, square: Square, span: int, tombstones: Tombstones, player_index: PlayerIndex

@@ -18,9 +18,7 @@ class Painter(Me):
 
 
 class Game(Engine[Painter]):
-    """Paint the floor: each tile keeps the colour of its last visitor, and a board counts the
-    tiles.
-    """
+    """A floor, and what players do to it."""
 
     ground = plain()
     page = "page"

@@ -5,6 +5,6 @@ from flatlands import plain
 
 
 class Game(Engine):
-    """The quiet game: players walk and talk on a plain, and that is all."""
+    """A plain, and nothing on it."""
 
     ground = plain()

@@ -44,9 +44,7 @@ class Fell(Event):
 
 
 class Game(Engine[Snake]):
-    """Snake, in a field without end: a snake that eats gets faster and longer, and one that runs
-    into another falls apart into food.
-    """
+    """A field with snakes and food."""
 
     ground = plain()
     page = "page"

@@ -160,9 +160,8 @@ class Passing(Protocol):
 
 
 class Admission:
-    """From hello to welcome: decides whether a client may join, and as which player. `capacity` is
-    the number of players that the node accepts. `passing` is given if there are other workers to
-    which clients may be passed."""
+    """`capacity` is the number of players that the node accepts. `passing` is given if there are
+    other workers to which clients may be passed."""
 
     def __init__(
         self,

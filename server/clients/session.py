@@ -66,11 +66,7 @@ class PendingIntent:
 
 
 class Session(ClientScreen):
-    """The session of one player on one connection: what has come, who obeys it, and how it ends. It
-    is a Client for its node's admission (admission.py).
-
-    `kinds` are the kinds of messages.
-    """
+    """A Client for its node's admission (admission.py). `kinds` are the kinds of messages."""
 
     __slots__ = (
         "opened_at",

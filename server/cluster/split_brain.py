@@ -33,9 +33,8 @@ COUNTS_FOR_MS = 15_000
 
 
 class SplitBrainDetector:
-    """Detects servers that share this node's store, but not its broker. `game` is the name by which
-    the store knows the game, and `ground_id` as in the names of channels.
-    """
+    """`game` is the name by which the store knows the game, and `ground_id` as in the names of
+    channels."""
 
     def __init__(
         self,

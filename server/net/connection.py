@@ -42,9 +42,7 @@ def _ignore(*_: object) -> None:
 
 
 class Connection:
-    """One WebSocket after its handshake.
-
-    The owner sets the four callbacks before start(). They run in the event loop, never inside a
+    """The owner sets the four callbacks before start(). They run in the event loop, never inside a
     call that the owner makes, and must not block or switch. If one raises, that is logged, and the
     connection ends with 1011. All methods belong to the loop's thread.
 

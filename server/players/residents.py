@@ -56,9 +56,7 @@ def new_id() -> int:
 
 
 class Residents:
-    """The residents of this node: how they join, lose their connection, get another one, and leave.
-    Places are positions (x, y) in units. `set_listeners` must be called before anybody joins.
-    """
+    """Places are positions (x, y) in units. `set_listeners` must be called before anybody joins."""
 
     def __init__(
         self,

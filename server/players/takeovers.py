@@ -126,9 +126,7 @@ WITHDRAWN: Final = TakenOver(name="", seq=0, place=(0, 0))
 
 
 class Takeovers:
-    """Takes over players who come back here, and hands over those who come back elsewhere.
-    `was_sent` says whether a player was sent to a node's machine, to go on there (router.py).
-    """
+    """`was_sent` says whether a player was sent to a node's machine, to go on there (router.py)."""
 
     def __init__(
         self,

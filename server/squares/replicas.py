@@ -26,9 +26,7 @@ READY_AFTER: Final = 300
 
 
 class Replicas:
-    """The squares that this node is subscribed to: as long as it needs them, and a little longer.
-    `squares`, given empty, are those that this node is subscribed to.
-    """
+    """`squares`, given empty, are those that this node is subscribed to."""
 
     def __init__(
         self, context: SquareContext, grid: Grid, squares: dict[Square, Subscription]

@@ -47,9 +47,8 @@ class StoredLayer(Protocol):
 
 
 class Reader:
-    """Reads from the store what lies in the squares that this node is subscribed to. `fetch` may
-    wait for the store. `layers` are those on which the game writes, on `tiles` in each square.
-    """
+    """`fetch` may wait for the store. `layers` are those on which the game writes, on `tiles` in
+    each square."""
 
     def __init__(
         self,

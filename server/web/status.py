@@ -25,7 +25,7 @@ LAG_LIMIT = 1000
 
 
 class Status:
-    """What a server says of itself: whether it is well and ready, what it counts, and who it is."""
+    """Reads the parts of one server whenever it is asked."""
 
     def __init__(
         self,

@@ -62,10 +62,8 @@ LAST_WORDS = 0.1
 
 
 class Draining:
-    """Lets the players of a server go on elsewhere: when an operator drains it, and when it stops.
-
-    `reports` are those of all workers, and `folder` is where they lie, None if there is one worker.
-    """
+    """`reports` are those of all workers, and `folder` is where they lie, None if there is one
+    worker."""
 
     def __init__(
         self,

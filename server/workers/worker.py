@@ -78,9 +78,8 @@ class Serves(Protocol):
 
 
 class Worker:
-    """A worker's ends of the two pipes to its supervisor (server/workers/supervisor.py): standard
-    input, and the descriptor `answers`. It sets `stopping` when the supervisor is gone.
-    """
+    """It reads standard input, and writes to the descriptor `answers`. It sets `stopping` when the
+    supervisor is gone."""
 
     def __init__(self, server: Serves, stopping: Event, answers: int) -> None:
         self._server = server

@@ -50,7 +50,7 @@ class Cairn(Thing, reach=2.5, lasts=STANDS_FOR, per_square=1, per_owner=CAIRNS_M
 
 
 class Cairns(Part):
-    """Cairns: heaps of stones that players leave, each with one line for those who walk by."""
+    """What players do with cairns, and how long these stand."""
 
     things = [Cairn]
     notes = Records(Note)

@@ -28,7 +28,7 @@ from flatlands.server.net.frames import BINARY
 from flatlands.server.node import Node
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.items import THINGS_QUEUE
-from flatlands.server.storage.things import middle_of
+from flatlands.server.storage.kinds import middle_of
 from flatlands.stores.base import NEVER_DUE_MS, Item
 from flatlands.stores.registry import open_store
 from flatlands.testkit.sessions import NoSocket, session_factory

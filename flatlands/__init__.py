@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from flatlands.server.messages.protocol import Refused as Refused
     from flatlands.server.query.tables import select as select
     from flatlands.server.storage.client import StoreUnavailable as StoreUnavailable
+    from flatlands.server.storage.kinds import Event as Event
+    from flatlands.server.storage.kinds import Record as Record
+    from flatlands.server.storage.kinds import Thing as Thing
     from flatlands.server.storage.records import Records as Records
-    from flatlands.server.storage.things import Event as Event
-    from flatlands.server.storage.things import Record as Record
-    from flatlands.server.storage.things import Thing as Thing
     from flatlands.server.storage.transactions import Transaction as Transaction
 
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
@@ -46,14 +46,14 @@ _PUBLIC = {
     "StoreUnavailable": "flatlands.server.storage.client",
     "Bot": "flatlands.bot",
     "Cells": "flatlands.server.game.cells",
-    "Event": "flatlands.server.storage.things",
+    "Event": "flatlands.server.storage.kinds",
     "PlayerGone": "flatlands.server.game.hooks",
     "Guest": "flatlands.server.game.me",
     "Me": "flatlands.server.game.me",
-    "Record": "flatlands.server.storage.things",
+    "Record": "flatlands.server.storage.kinds",
     "Records": "flatlands.server.storage.records",
     "Refused": "flatlands.server.messages.protocol",
-    "Thing": "flatlands.server.storage.things",
+    "Thing": "flatlands.server.storage.kinds",
     "Transaction": "flatlands.server.storage.transactions",
     "select": "flatlands.server.query.tables",
     **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.game.actions"),

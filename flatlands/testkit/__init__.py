@@ -19,7 +19,7 @@ from flatlands.bot import Playing, Thing
 from flatlands.server.game import games
 from flatlands.server.game.actions import Action
 from flatlands.server.game.game import AnyGame
-from flatlands.server.storage.things import middle_of
+from flatlands.server.storage.kinds import middle_of
 from flatlands.stores.base import Store
 from flatlands.testkit.client import Client
 from flatlands.testkit.clock import Clock, HookGreenlet

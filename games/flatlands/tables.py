@@ -15,7 +15,7 @@ from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.query.tables import Row, Source, Table, items, place
 from flatlands.server.storage.boards import NAMES, board_name, read_entry
 from flatlands.server.storage.items import RECORDS_QUEUE, THINGS_QUEUE
-from flatlands.server.storage.things import Record
+from flatlands.server.storage.kinds import Record
 from flatlands.stores.base import CALL_ITEMS_MOST, Item
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT

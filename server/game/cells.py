@@ -11,8 +11,8 @@ from typing import Final
 
 from flatlands.server.game.cell_layer import CellLayer, LayerOptions, merged_tiles
 from flatlands.server.game.game_node import GameNode
+from flatlands.server.storage.kinds import FAR, check_tile
 from flatlands.server.storage.rows import NOBODY, TILE_VALUES
-from flatlands.server.storage.things import FAR, check_tile
 from flatlands.stores.base import NEVER_DUE_MS
 from flatlands.world.grid import Square
 from flatlands.world.tiles import NODE_BITS, RULE_SUM, RULES

@@ -6,7 +6,7 @@ from flatlands.server.game.actions import Action
 from flatlands.server.game.game import AnyPart, declared_records
 from flatlands.server.game.messages import fault
 from flatlands.server.squares.context import SquareContext
-from flatlands.server.storage.things import Event, Record, Thing, declare
+from flatlands.server.storage.kinds import Event, Record, Thing, declare
 
 
 class Declarations:

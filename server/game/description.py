@@ -6,7 +6,7 @@ from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.game.game import AnyGame
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.peer_batches import Kind
-from flatlands.server.storage.things import Event
+from flatlands.server.storage.kinds import Event
 
 
 def describe(

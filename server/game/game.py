@@ -24,8 +24,8 @@ from flatlands.server.game.part_hooks import _M, PartHooks, PlayerView
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.messages.texts import TEXT_LIMIT, clean
 from flatlands.server.storage.boards import BoardEntry
+from flatlands.server.storage.kinds import NAME_CHARS_MOST, Event, Record, Thing, check_tile
 from flatlands.server.storage.records import Records
-from flatlands.server.storage.things import NAME_CHARS_MOST, Event, Record, Thing, check_tile
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain

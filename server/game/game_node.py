@@ -24,7 +24,7 @@ from flatlands.server.squares.replicas import Replicas
 from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.items import Items
-from flatlands.server.storage.things import Event
+from flatlands.server.storage.kinds import Event
 from flatlands.server.storage.world_clock import WorldClock
 from flatlands.world.grid import Grid, Square
 from flatlands.world.track import Land

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from flatlands.server.game.game_node import GamePlay
-from flatlands.server.storage.things import Key, Record, Thing
+from flatlands.server.storage.kinds import Key, Record, Thing
 from flatlands.server.storage.transactions import Transaction, transact
 
 _T = TypeVar("_T", bound=Thing)

@@ -20,8 +20,8 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.runtime.limits import HAPPENINGS, HAPPENINGS_EACH, WRITES_EACH
 from flatlands.server.runtime.logs import log_line
 from flatlands.server.storage.boards import owner_of
+from flatlands.server.storage.kinds import Event, Record, Thing, allowed, fields_of, middle_of
 from flatlands.server.storage.reach import reaches
-from flatlands.server.storage.things import Event, Record, Thing, allowed, fields_of, middle_of
 from flatlands.stores.base import Rank
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE_LEAST, PACE_MOST, PACE_USUAL, UNIT, Tile, Track, tile_at

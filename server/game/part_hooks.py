@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from flatlands.server.game.me import Guest, Me
-from flatlands.server.storage.things import Thing
+from flatlands.server.storage.kinds import Thing
 from flatlands.world.grid import Square
 from flatlands.world.track import Tile
 

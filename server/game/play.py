@@ -41,8 +41,8 @@ from flatlands.server.players.walls import Walls
 from flatlands.server.storage import schema
 from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.items import THINGS_A_STEP, Items
+from flatlands.server.storage.kinds import Event, Thing, middle_of, of_row
 from flatlands.server.storage.lease import Lease, StatelessHolder
-from flatlands.server.storage.things import Event, Thing, middle_of, of_row
 from flatlands.server.storage.upkeep import Upkeep
 from flatlands.world.events import Player
 from flatlands.world.grid import Square

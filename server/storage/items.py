@@ -22,8 +22,8 @@ from flatlands.server.squares.replicas import Replicas
 from flatlands.server.storage import schema
 from flatlands.server.storage.boards import NO_NAME
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
+from flatlands.server.storage.kinds import Record, Thing, declare, of_row, read, stored
 from flatlands.server.storage.reach import name_of, square_of
-from flatlands.server.storage.things import Record, Thing, declare, of_row, read, stored
 from flatlands.stores.base import NEVER_DUE_MS, Item, Score, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.things import Thing as Row

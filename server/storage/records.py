@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, Self, TypeVar
 
 from flatlands.server.storage.items import Items, group_of
-from flatlands.server.storage.things import Record, Thing
+from flatlands.server.storage.kinds import Record, Thing
 from flatlands.stores.base import Item, Store
 
 _R = TypeVar("_R", bound=Record)

@@ -15,7 +15,7 @@ import msgpack
 
 from flatlands.server.messages.table import Field
 from flatlands.server.storage.client import StoreUnavailable
-from flatlands.server.storage.things import Record, Thing
+from flatlands.server.storage.kinds import Record, Thing
 from flatlands.stores.base import BODY_BYTES_MOST, NEVER_DUE_MS, Item, Store, StoreError
 
 #: The group of the items, one for each kind, that have its versions.

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.storage.items import Items
-from flatlands.server.storage.things import Key, Record, Thing
+from flatlands.server.storage.kinds import Key, Record, Thing
 from flatlands.stores.base import Change, Item, Score, Store
 
 #: How often a transaction is tried if others change what it has read.

@@ -16,8 +16,8 @@ import msgpack
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.replicas import Replicas
 from flatlands.server.storage.items import PLACE_LOOK_MS, QUOTA_PREFIX, Items
+from flatlands.server.storage.kinds import Thing
 from flatlands.server.storage.reach import name_of
-from flatlands.server.storage.things import Thing
 from flatlands.stores.base import CALL_ITEMS_MOST, Claimed, Item, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import CELL

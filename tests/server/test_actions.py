@@ -14,7 +14,7 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.players.moderation import BY_OWNER, MUTE, OWNER_PREFIX_CHARS
 from flatlands.server.runtime.limits import Rate
-from flatlands.server.storage.things import Event
+from flatlands.server.storage.kinds import Event
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, events
 from tests.server.servers import until

@@ -13,7 +13,7 @@ from flatlands.server.messages import peer_batches, peer_protocol
 from flatlands.server.messages.channels import DEFAULT_WORLD, Channels
 from flatlands.server.node import Node
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.storage.things import declare
+from flatlands.server.storage.kinds import declare
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
 from tests.bare import Wave

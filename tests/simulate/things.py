@@ -18,8 +18,8 @@ from flatlands import Me, Refused, StoreUnavailable, Thing
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.boards import owner_of
 from flatlands.server.storage.client import FAILS_FOR_MS
+from flatlands.server.storage.kinds import of_row
 from flatlands.server.storage.reader import SQUARE_AGAIN_MS, SQUARE_FAILED_MS
-from flatlands.server.storage.things import of_row
 from flatlands.server.storage.upkeep import GROW_EVERY_MS
 from flatlands.stores.base import Store, StoreError
 from flatlands.testkit.client import Client

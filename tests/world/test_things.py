@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.server.storage.things import declare
+from flatlands.server.storage.kinds import declare
 from flatlands.world.things import Things
 from tests.bare import Apple
 

@@ -28,7 +28,7 @@ from flatlands.server.game.game import Game
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
-from flatlands.server.storage.things import middle_of
+from flatlands.server.storage.kinds import middle_of
 from flatlands.world.track import Tile
 
 #: Seconds for which a course that nobody runs keeps its echo.

@@ -9,7 +9,7 @@ from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.twins import twins
 from flatlands.server.storage import reach
-from flatlands.server.storage.things import declare
+from flatlands.server.storage.kinds import declare
 from tests.processes import ROOT
 from tests.server.test_protocol_page import names, often, refusals, seconds
 

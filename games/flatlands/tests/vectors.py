@@ -12,7 +12,7 @@ from typing import Any
 from flatlands.games.flatlands.echoes.run import packed
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.ground.posts import SIDES, Posts
-from flatlands.server.storage.things import middle_of
+from flatlands.server.storage.kinds import middle_of
 from flatlands.world.terrain import CELL, GROUND_LIMIT, Terrain
 from flatlands.world.track import UNIT
 from tests.processes import ROOT

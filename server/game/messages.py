@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from flatlands.server.storage.things import NAME_CHARS_MOST
+from flatlands.server.storage.kinds import NAME_CHARS_MOST
 
 #: The name of a message -> the names of its fields, in their order -> their types.
 Messages = Mapping[str, Mapping[str, object]]

@@ -152,6 +152,9 @@ export interface Game {
   blocked(x: number, y: number): boolean;
   /** How players walk: "free", "straight" or "none". */
   walking: string;
+  /** What players may say: 'on', 'off' or 'phrases'; and the texts of which they may say one. */
+  chat: string;
+  phrases: string[];
   /** The speed of this page's player, in tiles per second. */
   readonly speed: number;
   /** Node time in ms, that of the server; and world time, which is the same at all servers. */

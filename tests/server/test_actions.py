@@ -427,7 +427,7 @@ def test_a_part_is_added_to_any_game_by_one_line():
     assert harness.loop.stats["errors"] == 1 and harness.node.play.has_stopped
     names = [layer.name for layer in harness.node.play.layers]
     assert names == ["test_actions.floor", "test_actions.Trail.steps"]
-    kinds = [row for row in harness.node.play.kinds if row[0] == "cells"]
+    kinds = [row for row in harness.node.play.kinds() if row[0] == "cells"]
     assert kinds == [["cells", 0, "floor", []], ["cells", 1, "Trail.steps", []]]
 
 

@@ -126,4 +126,4 @@ def test_a_wrong_solid_is_refused_with_a_sentence(wrong):
 
 def test_a_page_is_told_from_which_value_on_a_layer_is_solid():
     harness, a, _ = world(play=Yard)
-    assert ["solid", 0, 5, []] in harness.node.play.kinds
+    assert ["solid", 0, 5, []] in harness.node.play.kinds()

@@ -20,10 +20,11 @@ from flatlands.brokers.zeromq import pair
 from flatlands.brokers.zeromq.wire import FRAME_LIMIT, TRAILER, addresses_of
 from flatlands.loadtest.kit.brokers import free_ports
 from flatlands.loadtest.kit.processes import Program
+from flatlands.proxy import Proxy
 from tests.brokers.faults import Ledger, await_reset, await_young, drain, exchange, make_live
 from tests.brokers.servers import shared
 from tests.brokers.zeromq_forwarders import PATIENCE, forwarding, start_forwarder
-from tests.processes import ROOT, Proxy
+from tests.processes import ROOT
 
 pytestmark = pytest.mark.process
 

@@ -7,6 +7,9 @@ import { NAME_LIMIT } from './protocol.js';
 import { Steer } from './steer.js';
 import { sayable } from './texts.js';
 
+/** @typedef {import('./client.js').Player} Player */
+/** @typedef {import('./client.js').Thing} Thing */
+
 export const HINT = 'Walk with the arrow keys, or touch where you want to go.';
 
 /**

@@ -43,7 +43,7 @@ GONE_QUEUE: Final = "gone"
 TURN_MS: Final = 1000
 
 #: How long a node's lease lasts, after each turn.
-LEASE_MS: Final = 5000
+NODE_LEASE_MS: Final = 5000
 
 #: How long a node that claims the lease of a dead one, or somebody who has gone, may take.
 CLAIM_MS: Final = 30_000
@@ -198,7 +198,7 @@ class Presence:
     def _bring_up_to_date(
         self, store: Store, new: dict[int, _Row], gone: dict[int, _Row]
     ) -> _Found:
-        store.replace(self._leases, Item(str(self._node), LEASE_MS, "", b""))
+        store.replace(self._leases, Item(str(self._node), NODE_LEASE_MS, "", b""))
         self._write(store, new)
         self._remove(store, gone)
         dead = [
@@ -237,7 +237,7 @@ class Presence:
             self._absent.pop(id, None)
         self._forget(gone)
         for node, rows in found.dead:
-            self._later(ABSENT_MS - LEASE_MS, partial(self._look_for, rows, node))
+            self._later(ABSENT_MS - NODE_LEASE_MS, partial(self._look_for, rows, node))
         for item, owner, calls in found.gone:
             self._spawn(self._call, item, owner, calls)
 

@@ -9,7 +9,7 @@ from flatlands.server.players.presence import (
     ANSWERS_MS,
     CALLS_MOST,
     CLAIM_MS,
-    LEASE_MS,
+    NODE_LEASE_MS,
     TURN_MS,
 )
 from flatlands.server.players.residents import DIMMED_FOR_MS
@@ -90,7 +90,7 @@ def test_who_does_not_come_back_from_a_dead_node_is_gone_ten_seconds_later(world
     assert gone(world) == [ada.id] and rows(world).keys() == {bob.id, cay.id}
     world.run(60)
     assert gone(world) == [ada.id] and world.game(2).is_online(bob.id)
-    assert ABSENT_MS + ANSWERS_MS + 2 * TURN_MS < 15_000 and LEASE_MS < ABSENT_MS
+    assert ABSENT_MS + ANSWERS_MS + 2 * TURN_MS < 15_000 and NODE_LEASE_MS < ABSENT_MS
 
 
 def test_a_player_who_is_taken_over_stays_online_and_is_not_called_gone(world):

@@ -83,6 +83,7 @@ FIRST = [
     [23, 10_000, 10_000],
     [24, "far", "It is too far away."],
     [45, "finders", [0, 0, 1, 1]],
+    [49, 3, True],
 ]
 
 

@@ -539,7 +539,7 @@ def test_a_worker_says_at_once_that_it_is_full_and_that_it_has_room_again(monkey
 def test_a_full_server_of_two_workers_answers_newcomers_with_503(monkeypatch):
     ended = Event()
     with supervised("--max-players", "2") as supervisor:
-        until(lambda: len(supervisor._takes) == 2)
+        until(lambda: len(supervisor._taking_slots) == 2)
         gevent.sleep(1)
         # From here on workers are told what changes, but nothing once a second.
         monkeypatch.setattr(Supervisor, "_follow", lambda *_: ended.wait())

@@ -30,6 +30,11 @@ ERROR_KINDS: Final = 20
 #: How many calls about one player may wait before no more are accepted.
 CALLS_WAITING: Final = 16
 
+#: What stands for a player's id in calls that are about none, but for news; and how many of these
+#: may wait.
+NEWS: Final = -1
+NEWS_WAITING: Final = 1000
+
 #: How long at most a player is not passed to another worker because its hook runs.
 MIGRATION_HELD_MS: Final = 2000
 
@@ -120,10 +125,11 @@ class Hook:
 
 
 class _Call(NamedTuple):
-    """A call about a player that waits, and what is called once it has ended."""
+    """A call that waits, the player for whom it is, if any, and what is called once it has
+    ended."""
 
     hook: Hook
-    asker: Asker
+    asker: Asker | None
     arguments: tuple[object, ...]
     then: Callable[[], object] | None
 
@@ -151,12 +157,12 @@ class HookQueues:
         self,
         player: int,
         hook: Hook,
-        asker: Asker,
+        asker: Asker | None,
         *arguments: object,
         then: Callable[[], object] | None = None,
     ) -> None:
-        """Call a hook for a player, by its id, after the calls that already wait; and `then`, once
-        it has ended."""
+        """Call a hook for a player, by its id, or for NEWS, after the calls that already wait; and
+        `then`, once it has ended."""
         call = _Call(hook, asker, arguments, then)
         queue = self._queues.get(player)
         if queue is None:
@@ -167,9 +173,10 @@ class HookQueues:
             queue.waiting.append(call)
 
     def full(self, player: int) -> bool:
-        """Return whether too many calls about a player wait for it to cause another one."""
+        """Return whether too many calls about a player, or for NEWS, wait to accept another one."""
         queue = self._queues.get(player)
-        return queue is not None and len(queue.waiting) >= CALLS_WAITING
+        most = NEWS_WAITING if player == NEWS else CALLS_WAITING
+        return queue is not None and len(queue.waiting) >= most
 
     def holds_migration(self, player: int) -> bool:
         """Return whether a hook about a player began to run a moment ago, so that the player is not
@@ -182,7 +189,10 @@ class HookQueues:
             while queue.waiting:
                 call = queue.waiting.popleft()
                 queue.since = self._loop.now()
-                call.hook.call_for(call.asker, *call.arguments)
+                if call.asker is None:
+                    call.hook(*call.arguments)
+                else:
+                    call.hook.call_for(call.asker, *call.arguments)
                 if call.then is not None:
                     call.then()
         finally:

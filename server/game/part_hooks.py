@@ -115,8 +115,11 @@ class PartHooks(Generic[_M]):
         """
 
     def on_news(self, name: str, fields: list[Any]) -> None:
-        """A node, perhaps this one, has called `publish` with this name and these fields. It must
-        not wait."""
+        """A node, perhaps this one, has called `publish` with this name and these fields.
+
+        It is called at each node, once for all news in the order in which they come, and may wait:
+        up to 1,000 news wait meanwhile, and more are left out.
+        """
 
     def plant(self, cell: Tile) -> Iterable[Thing]:
         """Return the things that are to lie in a cell of the ground, of 64 x 64 tiles. It is called

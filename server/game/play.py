@@ -25,7 +25,7 @@ from flatlands.server.game.game import (
     stored_kinds,
 )
 from flatlands.server.game.game_node import GameNode
-from flatlands.server.game.hooks import Hook, HookQueues
+from flatlands.server.game.hooks import NEWS, Hook, HookQueues
 from flatlands.server.game.me import Guest, Me
 from flatlands.server.game.schedule import call_if_leader, call_with_each, one_at_a_time
 from flatlands.server.messages.peer_batches import enters
@@ -114,7 +114,7 @@ class Play:
             for part in self._parts
             if type(part).on_player_gone is not Part.on_player_gone
         ]
-        self._news = self._hooks("on_news", waits=False)
+        self._news = self._hooks("on_news", waits=True)
         #: Says whether an intent is forbidden; None if all are allowed.
         self.forbids_intent = WALKING[self.game.walking]
         #: Returns the place where a newcomer begins, or None. Most games do not say.
@@ -310,8 +310,11 @@ class Play:
 
     def news(self, name: str, fields: list[object]) -> None:
         """Give the game what a node has published."""
+        if self._news and self.hook_queues.full(NEWS):
+            self._node.stats["hooks_left_out"] += 1
+            return
         for hook in self._news:
-            hook(name, list(fields))
+            self.hook_queues.put(NEWS, hook, None, name, list(fields))
 
     def player_gone(self, player: int, owner: str) -> bool:
         """Tell the game that a player has gone; return whether it heard of it without a failure. It

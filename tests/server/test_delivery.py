@@ -1,14 +1,19 @@
 """What a game sends to one player, to a person and to the nodes, wherever these are."""
 
+import time
+
 import pytest
 
 from flatlands import Game, action, plain, text
 from flatlands.brokers.base import Message
 from flatlands.server.game.delivery import DELIVERY_MS, REMEMBERED_MS, TRY_AGAIN_MS
 from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.protocol import DO
 from flatlands.server.players.residents import DIMMED_FOR_MS
 from flatlands.testkit import World
+from tests.inside import inside
 from tests.server.harness import Harness
+from tests.socket_client import SocketClient
 
 
 class Letters(Game):
@@ -158,6 +163,22 @@ def test_a_node_that_reaches_no_broker_tells_itself():
     harness.settle()
     assert game.news == [("storm", [1])] and not other.news
     assert ada.model.messages["hail"] == [2] and "hail" not in bob.model.messages
+
+
+def test_in_a_server_an_action_waits_for_the_answer_and_keeps_nobody_waiting(tmp_path):
+    module = "from tests.server.test_delivery import Letters\n\n\nclass Game(Letters):\n    pass\n"
+    (tmp_path / "letters.py").write_text(module)
+    with inside("--game", str(tmp_path / "letters.py")) as server:
+        ada, bob = (SocketClient(server.port).hello(name) for name in ("Ada", "Bob"))
+        ada.send(DO, "deliver_to", [str(bob.model.id)])
+        ada.until(lambda: ada.model.messages.get("delivered") == [True])
+        bob.until(lambda: bob.model.messages.get("letter") == ["Ada"])
+        began = time.monotonic()
+        ada.send(DO, "deliver_to", ["12345"])
+        bob.walk(1, 0)
+        bob.until(lambda: bob.model.players[bob.model.id].ack == 1)
+        ada.until(lambda: ada.model.messages.get("delivered") == [False])
+        assert time.monotonic() - began >= DELIVERY_MS / 1000
 
 
 @pytest.mark.parametrize("call", ["send", "deliver", "send_to_owner", "publish"])

@@ -31,7 +31,8 @@ class Chat(Part[Any]):
     [[world time in ms, name, text], ...]. Another history: `parts = [partial(Chat, history=20)]`.
     """
 
-    line_counts, lines = Records(LineCount), Records(Line)
+    line_counts = Records(LineCount)
+    lines = Records(Line)
 
     def __init__(self, game: AnyGame, history: int = 50) -> None:
         super().__init__(game)

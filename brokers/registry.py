@@ -1,6 +1,6 @@
 """The brokers, by the schemes of their URLs, and how one is opened.
 
-A new backend is one file and one line in BROKER_BACKENDS.
+A new backend is a module and a row of BROKER_BACKENDS; docs/changes.md lists what else it needs.
 """
 
 import re

@@ -24,6 +24,8 @@ TRACK = 1
 LEAVE = 2
 GONE = 3
 SAID = 4
+#: A game's events have kinds from here on, in the order in which it declares them. The first one of
+#: Flatlands is the emote.
 EMOTE = 5
 #: Stands for the kind of an event where a snapshot tells of a player.
 SNAPSHOT_ENTRY = 9

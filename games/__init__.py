@@ -1,4 +1,5 @@
 """The games that come with Flatlands: each is a package here, with the name that `--game` takes.
+The modules beside them are parts that any game can have: chat.py and mushrooms.py.
 
-Nothing outside imports them by name: server/game/games.py loads the one that is played.
+No module of the server imports them by name: server/game/games.py loads the game that is played.
 """

@@ -19,7 +19,8 @@ const DEAD_AFTER = 8000;                  // ms that a ping is unanswered before
 const WELCOME_WITHIN = 10000;             // ms from the first try to connect to the welcome
 const MOVE_WITHIN = 8000;                 // ms in which another machine must welcome the player
 const SHOWN_WITHIN = 600;                 // ms from that welcome to the change, whatever came until then
-const RETRY_FIRST = 400, RETRY_MOST = 8000;   // ms, doubled each time, half of it random
+const RETRY_FIRST = 400;                  // ms, doubled each time, half of it random
+const RETRY_MOST = 8000;                  // ms, the most that it becomes
 const RETRY_FULL = 10000;                 // ms before a full world is tried again
 const KEY_AGAIN = 10000;                  // ms, up to twice as long, before a key is sent again that was one too many
 const BARRED = 'Something between you and the server does not pass WebSockets on.';

@@ -1,6 +1,6 @@
 """The stores, by the schemes of their URLs, and how one is opened.
 
-A new backend is one file and one line in STORE_BACKENDS.
+A new backend is a module and a row of STORE_BACKENDS; docs/changes.md lists what else it needs.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """Shows this node's clients the map of everybody.
 
 What nodes tell is added up elsewhere (counts.py). Once a second clients are shown what has changed.
-Dots are joined to larger ones until there are few enough of them (layers.py).
+Dots are joined to larger ones until there are few enough of them (dot_layer.py).
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,7 @@
 """Delivers what a game sends to pages and to other nodes, wherever in the world these are.
 
-A player's node is subscribed to that player's channel and to its owner's, so a message for one goes
-only there.
+A player's node is subscribed to that player's channel and, if the game declares `presence`, to its
+owner's, so a message for one goes only there.
 """
 
 import itertools

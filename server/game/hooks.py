@@ -1,8 +1,8 @@
 """Hooks: the methods of a game that a node calls. One that fails or takes long harms nobody else.
 
-A failure is logged with the hook's name, and counted. Most hooks run in the event loop, and may not
-wait: gevent makes any that tries fail. Hooks about a player that may wait run in a greenlet, one
-after the other for each player.
+A failure is logged with the hook's name, and counted. `on_step`, `plant`, `begin` and an `@every`
+without `waits` run in the event loop and may not wait: gevent makes any that tries fail. All other
+hooks run in greenlets. Those about one player run one after the other; so do those for news.
 """
 
 import logging

@@ -1,4 +1,6 @@
-"""Schedules the methods of a game that have `every`: the timers, and what may keep a call back."""
+"""What stands between a timer and a method of a game that has `every`: whether it is called now,
+and with whom. `Play._add_hooks` sets the timers.
+"""
 
 from collections.abc import Callable
 

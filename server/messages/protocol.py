@@ -257,8 +257,9 @@ class Welcome(NamedTuple):
 
     `side` and the granted viewport's `width` and `height` are in tiles. `speed` and `diagonal` are
     in units a second, and the margins `lead` and `drop` in units. `ground` is GROUND of
-    world/terrain.py, or 0 for a plain, and `kinds` those of the game: ["thing" or "event", number,
-    name, names of its fields] of each.
+    world/terrain.py, 0 for a plain, or 1 where the game makes it, in chunks that pages get by HTTP.
+    `kinds` has what the game declares, of each [what it is, number, name, names]: "thing", "event",
+    "cells", "solid", "walking", "chat", "ground", "player", "clock" (docs/protocol.md).
     """
 
     version: int

@@ -18,12 +18,20 @@ from flatlands.server.net import frames
 from flatlands.server.net.socket_passing import forget
 from flatlands.server.runtime.limits import LimitedConnection, Rate, Rates
 
-# Bytes that are read in one callback of the loop, so that floods do not starve others.
+#: Bytes that are read in one callback of the loop, so that floods do not starve others.
 READ_SIZE: Final = 8 * 1024
-CONTROL_LIMIT: Final = 64 * 1024  # bytes of control frames that may wait behind a remainder
-CLOSING_LIMIT: Final = 64 * 1024  # bytes that are still read after our close frame
-LIGHT: Final = Rate("frames", 20, 100)  # light frames (see FrameReader)
-CLOSE_TIMEOUT = 5.0  # seconds from our close frame to the end of TCP, whatever the peer does
+
+#: Bytes of control frames that may wait behind a remainder.
+CONTROL_LIMIT: Final = 64 * 1024
+
+#: Bytes that are still read after our close frame.
+CLOSING_LIMIT: Final = 64 * 1024
+
+#: Light frames (see FrameReader).
+LIGHT: Final = Rate("frames", 20, 100)
+
+#: Seconds from our close frame to the end of TCP, whatever the peer does.
+CLOSE_TIMEOUT = 5.0
 
 _READ: Final = 1  # event-loop masks
 _WRITE: Final = 2

@@ -117,8 +117,9 @@ class Moderation:
         self._exchange()
 
     def apply(self, action: str, subject: str, seconds: int) -> None:
-        """Apply an action here and at all other nodes. With 0 `seconds` it ends; one for an owner
-        then also ends those for the ids that were seen with it."""
+        """Apply an action here and at all other nodes. With 0 `seconds` it ends, except a notice,
+        which is given without seconds; one for an owner then also ends those for the ids that were
+        seen with it."""
         for by_id, by_owner in BY_OWNER.items():
             if action == by_owner and not seconds:
                 # A player without a key is named by its id.

@@ -77,8 +77,8 @@ class _Found(NamedTuple):
 
 
 class Presence:
-    """Who plays in the world. `game_name` is the name of the game in the store. `spawn` begins a
-    greenlet. `set_gone_listener` must be called before `start`."""
+    """Who plays in the world. `spawn` begins a greenlet. `set_gone_listener` must be called before
+    `start`."""
 
     def __init__(
         self,

@@ -129,7 +129,8 @@ class Residents:
         )
 
     def take_in(self, state: State) -> Resident:
-        """Return a new resident, which was in this state at another node that has given it up."""
+        """Return a new resident in this state: a newcomer, or one that another node or worker has
+        given up."""
         resident = self.by_id[state.id] = Resident(self._node, state)
         self._bus.subscribe(self._channels.player(state.id))
         self._movement.enter(resident)

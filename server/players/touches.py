@@ -106,7 +106,7 @@ class Touches:
                 there = subscription is not None and subscription.things.get(thing.id) == thing
                 if there and _is_within(x - at_x, y - at_y, reach + ROUNDED_UNITS):
                     touched = self._touched.setdefault(resident, {})
-                    # It may have lain there before `made` was told of it.
+                    # It may have lain there before `ignore_own` was told of it.
                     if thing.version <= touched.get(thing.id, -1):
                         continue
                     touched[thing.id] = thing.version

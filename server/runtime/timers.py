@@ -1,6 +1,7 @@
 """Schedules of what is due at which time. They are heaps, so no loop ever runs over all players.
 
-A timer of the event loop calls them.
+A DeadlineHeap yields what is due to whoever asks; a TimerQueue has a timer of the event loop, and
+calls a function for it.
 """
 
 from collections.abc import Callable, Hashable, Iterator

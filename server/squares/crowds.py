@@ -1,9 +1,10 @@
 """A crowd: a square with so many players that screens are told of moves roughly.
 
-In such a square screens hear of enters, leaves, chat and emotes as in any other. But they are told
-all moves once per flush, in one message of six bytes each (world/sketches.py) that is made once for
-all. Only the player's own client is told its move exactly. So what a screen gets in a second is
-bounded, however many players move. This module changes nothing between nodes, and no replica.
+In such a square screens hear of enters, leaves, chat and events of the game as in any other. But
+they are told all moves once per flush, in one message of six bytes each (world/sketches.py) that is
+made once for all. Only the player's own client is told its move exactly. So what a screen gets in a
+second is bounded, however many players move. This module changes nothing between nodes, and no
+replica.
 """
 
 from collections.abc import Callable

@@ -276,7 +276,8 @@ class Outbox:
         #: The squares in which a game wrote something, until the last keepalive there.
         self._wrote: set[Square] = set()
 
-    # Which players are where. Every event but chat messages and emotes raises the player's seq.
+    # Which players are where. Every event but chat messages and those of the game raises
+    # the player's seq.
 
     def enter(self, player: Player, square: Square) -> None:
         """Put a player into a square, and publish an enter."""

@@ -169,7 +169,8 @@ class Items:
         return thing, waits
 
     def read_record(self, kind: type[_Record], item: Item | None) -> _Record | None:
-        """Return a record as it is in the store; None if it is not there, or over. Raises Newer."""
+        """Return a record as it is in the store; None if it is not there, or over. Raises
+        NewerVersion."""
         if item is None or not item.delay:
             return None
         record = kind(item.id, **self._values(kind, item.id, msgpack.unpackb(item.body)))
@@ -448,7 +449,7 @@ class Items:
 
     def _all(self, store: Store) -> Iterator[tuple[str, Item, Thing | Record, bool]]:
         """Yield all that this version of the game can read, with its queue and item, and whether it
-        is a thing that waits. Raises Newer for records that it cannot."""
+        is a thing that waits. Raises NewerVersion for records that it cannot."""
         for item in store.each(self.queue):
             if (found := self.read_thing(item.id, item.body)) is not None:
                 yield self.queue, item, *found

@@ -36,7 +36,8 @@ _Found = TypeVar("_Found")
 
 
 class LeaseHolder(Protocol[_Found]):
-    """What holds a lease. The first three are called while the store is asked, and may wait."""
+    """What holds a lease. `read` and `write` run in the greenlet that asks the store, and may wait;
+    the others run in the event loop, and may not."""
 
     def may_hold(self) -> bool:
         """Return whether this node takes part: otherwise it neither claims nor renews."""

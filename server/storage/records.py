@@ -24,7 +24,7 @@ class Records(Generic[_R]):
     asked may have been done or not.
     """
 
-    #: Returns what the game has in the store. Set at a node only, by `of`.
+    #: Returns what the game has in the store. Set at a node only, by `_of`.
     _found: Callable[[], Items]
 
     def __init__(self, kind: type[_R]) -> None:

@@ -2,7 +2,7 @@
 
 from flatlands import Event, Me, Part, Thing
 
-#: A cell has 64 x 64 tiles.
+#: How many mushrooms lie in a cell, which has 64 x 64 tiles.
 MUSHROOMS_PER_CELL = 6
 
 

@@ -14,7 +14,7 @@ BODY_SECONDS = 3
 PACE_PER_BITE = 0.04
 #: A snake that has eaten more gets no faster.
 BITES_MOST = 30
-#: A cell has 64 x 64 tiles.
+#: How many pieces of food lie in a cell, which has 64 x 64 tiles.
 FOOD_PER_CELL = 48
 #: Food comes back this long after a snake has eaten it.
 REGROW_SECONDS = 10

@@ -3,7 +3,7 @@
 import pytest
 
 from flatlands.testkit import World
-from tests.games.tag import SAFE_MS, Game
+from tests.games.tag import Game
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_the_first_player_is_it_and_passes_it_on_by_touch(world):
     paces = [world.game(n).node.residents.by_id[one.id].pace for n, one in enumerate((ada, bob))]
     assert paces == [100, 120]
     # Not back at once, though they still stand together.
-    assert world.game(0).tags.read("tag").it == bob.id and SAFE_MS == 3000
+    assert world.game(0).tags.read("tag").it == bob.id
 
 
 @pytest.mark.parametrize("how", ["leave", "kill"])

@@ -14,17 +14,17 @@ def middle(room: int) -> tuple[int, int]:
     return room * APART + 8, 8
 
 
-class Guest(Me):
+class Visitor(Me):
     """Somebody in a room."""
 
     room = number(0, ROOMS - 1, persist=True)
     mood = number(0, 9, persist=True)
 
 
-class Game(Engine[Guest]):
+class Game(Engine[Visitor]):
     """Rooms to talk in."""
 
-    ground, me, parts = plain(), Guest, [Chat]
+    ground, me, parts = plain(), Visitor, [Chat]
     walking, presence = "none", True
     messages = {
         "lines": {"lines": list[tuple[int, str, str]]},
@@ -53,5 +53,5 @@ class Game(Engine[Guest]):
     @action(rate=1, burst=5)
     def whisper(self, me, to: int = number(0, 2**52), words: str = text(1, 120)):
         if not self.is_online(to):
-            raise Refused("away", "Nobody of that name is here.")
+            raise Refused("away", "This player is not here.")
         me.send("heard", self.deliver(to, "whispered", me.id, me.name, words))

@@ -157,7 +157,8 @@ def _take_actions(
     def act(action: str) -> Response:
         access.check_acting()
         kind, who, seconds = _read(action)
-        log.warning("admin: %s %r for %d s, by %s", action, who, seconds, _by())
+        lasts = "" if kind == NOTICE else f" for {seconds} s"
+        log.warning("admin: %s %r%s, by %s", action, who, lasts, _by())
         moderation.apply(kind, who, seconds)
         return jsonify({"action": action, "who": who, "seconds": seconds})
 
@@ -267,7 +268,9 @@ def _read(action: str) -> tuple[str, str, int]:
 
 def _owner(text: str) -> str:
     if not _OWNER.fullmatch(text) or not int(text, 16):
-        abort(_answer(400, "owner must be a key that undo?square= lists."))
+        abort(
+            _answer(400, "owner must be 16 hexadecimal digits, as /admin/undo?square= lists them.")
+        )
     return text
 
 

@@ -152,6 +152,9 @@ def test_every_metric_has_its_own_help_line_and_times_are_in_seconds(server):
     assert not re.search(r"^\w+_(ms|us)(_total)?\b", text, re.M)
 
 
+OWNER_WANTED = "owner must be 16 hexadecimal digits, as /admin/undo?square= lists them."
+
+
 @pytest.mark.parametrize(
     ("path", "status", "said"),
     [
@@ -161,9 +164,9 @@ def test_every_metric_has_its_own_help_line_and_times_are_in_seconds(server):
         ("kick?id=9007199254740992", 400, "id must be a whole number"),
         ("kick?id=1&minutes=10081", 400, "minutes must be a whole number from 0 to 10080."),
         ("kick?id=1&minutes=x", 400, "minutes must be a whole number"),
-        ("kick?owner=17", 400, "owner must be a key that undo?square= lists."),
-        ("mute?owner=0000000000000000", 400, "owner must be a key that undo?square= lists."),
-        ("undo?square=0:0&owner=Anna", 400, "owner must be a key that undo?square= lists."),
+        ("kick?owner=17", 400, OWNER_WANTED),
+        ("mute?owner=0000000000000000", 400, OWNER_WANTED),
+        ("undo?square=0:0&owner=Anna", 400, OWNER_WANTED),
         ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
         ("notice", 400, "text must have 1 to 120 characters."),
         ("dance", 404, f"There are /admin/kick, {', '.join(OTHERS)}."),
@@ -273,6 +276,8 @@ def test_a_notice_reaches_everybody(server):
     act(server, "notice", text="a restart in 5 minutes")
     for client in clients:
         client.until(lambda c=client: [24, "notice", "a restart in 5 minutes"] in c.messages)
+    # It has no end, so the log names none.
+    assert lines(server, "admin: notice 'a restart in 5 minutes', by")
 
 
 def test_the_log_says_how_each_player_ends():

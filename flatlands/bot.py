@@ -29,6 +29,9 @@ PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 #: Close codes after which it does not come back: that would not help, or another client plays it.
 REFUSED = {1002, 1003, 1007, 1008, 1009, 4001}
 
+#: Players with ids below it are computer players.
+FIRST_PERSON_ID = 2**16
+
 #: What a bot is told of itself.
 OWN = ("message", "error")
 
@@ -70,7 +73,7 @@ class Player:
     is a computer player of the server."""
 
     def __init__(self, id: int) -> None:
-        self.id, self.seq, self.ack, self.name, self.clockwork = id, -1, 0, "", id < 65536
+        self.id, self.seq, self.ack, self.name, self.clockwork = id, -1, 0, "", id < FIRST_PERSON_ID
         #: Whether its connection is lost, how it looks, and how fast it is, in percent.
         self.dimmed, self.look, self.pace = False, 0, 100
         self.values: dict[str, Any] = {}

@@ -7,7 +7,7 @@ from flatlands import Game, Me, Part, Records, action, number
 from flatlands.games.flatlands.events import WAVE, Emote
 from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.server.game.game_node import GameNode
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.messages.table import NUMBER
 
 #: Two wave to each other if the second waves so soon after the first. Pages allow 3000 ms.
@@ -53,7 +53,7 @@ class Emotes(Part):
             hook(me, emote)
 
     @action(rate=0.5, burst=5, address=(1 / 5, 120))
-    def spark(self, me: Me, other: int = number(OTHERS_FROM, NUMBER)) -> None:
+    def spark(self, me: Me, other: int = number(FIRST_PERSON_ID, NUMBER)) -> None:
         """Note that a player and one near it have waved to each other, which its page has seen. Of
         one at another node only the page knows whether it has waved."""
         self._forget_waves()

@@ -13,7 +13,7 @@ from flatlands.server.atlas.dots import SHIFTS, WORLD_SQUARES, DotPosition, MapP
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import DOT_FIELDS, PATCH_DOTS_MOST, Counts
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.squares.outbox import Outbox
 from flatlands.world.grid import Square
 
@@ -90,9 +90,9 @@ class Census:
         wild_from = self._wild_from()
         for square, players in self._outbox.players_by_square.items():
             people, computers = len(players), 0
-            if min(players) < OTHERS_FROM:
+            if min(players) < FIRST_PERSON_ID:
                 # Where there are only players that are no people, nobody is on the map.
-                people = sum(id >= OTHERS_FROM for id in players)
+                people = sum(id >= FIRST_PERSON_ID for id in players)
                 computers = sum(id < wild_from for id in players)
             self._squares[square] = people, computers
 

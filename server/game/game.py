@@ -21,7 +21,7 @@ from flatlands.server.game.me import Me
 from flatlands.server.game.messages import Messages
 from flatlands.server.game.messages import check as check_messages
 from flatlands.server.game.part_hooks import _M, PartHooks, PlayerView
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.messages.texts import TEXT_LIMIT, clean
 from flatlands.server.storage.boards import BoardEntry
 from flatlands.server.storage.kinds import NAME_CHARS_MOST, Event, Record, Thing, check_tile
@@ -315,7 +315,9 @@ class Part(PartHooks[_M]):
         """Return the players in a square, as this node knows them, without computer players."""
         subscription = self.node.replicas.squares.get(square)
         players = [] if subscription is None else subscription.replica.players.values()
-        return [player_view(self.game, player) for player in players if player.id >= OTHERS_FROM]
+        return [
+            player_view(self.game, player) for player in players if player.id >= FIRST_PERSON_ID
+        ]
 
     def players_near(self, tile: Tile, reach: int) -> list[PlayerView]:
         """Return the players at most `reach` tiles from a tile, along either axis, the nearest
@@ -390,7 +392,7 @@ class Game(Part[_M]):
     # What Flatlands itself overrides besides, with the methods at the end of this class.
 
     #: The map of everybody leaves out computer players with ids from here on: they are no people.
-    _wild_from = OTHERS_FROM
+    _wild_from = FIRST_PERSON_ID
 
     def __init_subclass__(cls) -> None:
         """Raise ValueError, with a sentence for its author, if it cannot be a game."""

@@ -30,7 +30,7 @@ from flatlands.server.game.me import Guest, Me
 from flatlands.server.game.schedule import call_if_leader, call_with_each, one_at_a_time
 from flatlands.server.messages.peer_batches import enters
 from flatlands.server.messages.peer_protocol import ENTRIES, ENTRIES_WITH_VALUES
-from flatlands.server.messages.protocol import OTHERS_FROM, Refused
+from flatlands.server.messages.protocol import FIRST_PERSON_ID, Refused
 from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import TEXT_LIMIT, clean
 from flatlands.server.players.meetings import Meetings
@@ -272,7 +272,7 @@ class Play:
 
     def player_left(self, resident: Resident) -> None:
         """Note that a player has left the game."""
-        if resident.id >= OTHERS_FROM:
+        if resident.id >= FIRST_PERSON_ID:
             self._call("on_leave", resident)
             if self.game.presence and not self.game.has_store:
                 self._node.spawn(self.player_gone, resident.id, resident.owner)

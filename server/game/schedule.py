@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from flatlands.server.game.game import Present
 from flatlands.server.game.game_node import GameNode
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.runtime.loop import run_in_batches
 from flatlands.server.storage.lease import Lease
 from flatlands.world.track import Track, tile_at
@@ -36,7 +36,7 @@ def call_with_each(node: GameNode, hook: Callable[..., object], *, waits: bool =
         tiles = [tile_at(track, now) for track in tracks]
         hook(Present(ids, tiles, [now < track.end for track in tracks]))
 
-    all = [id for id in residents if id >= OTHERS_FROM]
+    all = [id for id in residents if id >= FIRST_PERSON_ID]
     parts = [all[at : at + EACH_AT_ONCE] for at in range(0, len(all), EACH_AT_ONCE)]
     if waits:
         run_in_batches(parts, 1, EACH_PAUSE_MS / 1000, call)

@@ -32,8 +32,8 @@ TICKET_LIMIT: Final = 2000
 KEY_LEAST: Final = 16
 KEY_MOST: Final = 64
 
-#: Computer players have ids below OTHERS_FROM, and all other players from there on.
-OTHERS_FROM: Final = 2**16
+#: Players with ids below it are computer players; all other players have ids from it on.
+FIRST_PERSON_ID: Final = 2**16
 
 #: The most characters in the id of a thing.
 ID_LIMIT: Final = 60

@@ -9,7 +9,7 @@ turned meanwhile.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import Resident
 from flatlands.server.squares.subscription import Subscription
 from flatlands.world.contact import first_contact
@@ -90,7 +90,7 @@ class Meetings:
             subscription = self._squares.get(square)
             for id, player in {} if subscription is None else subscription.replica.players.items():
                 # One that has just crossed a border may be in both squares.
-                if id >= OTHERS_FROM and (id not in found or found[id].seq < player.seq):
+                if id >= FIRST_PERSON_ID and (id not in found or found[id].seq < player.seq):
                     found[id] = player
         return found
 

@@ -27,7 +27,7 @@ from flatlands.server.messages.peer_protocol import (
     PresenceQuery,
     pack,
 )
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import incarnation
 from flatlands.server.players.residents import Residents
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
@@ -158,7 +158,7 @@ class Presence:
         """Return how many play in the world; without a store, at this node. It waits for the store.
         Raises StoreUnavailable."""
         if self._store_client.store is None:
-            return sum(id >= OTHERS_FROM for id in self._residents.by_id)
+            return sum(id >= FIRST_PERSON_ID for id in self._residents.by_id)
         return self._store_client.wait(lambda store: store.count(self._rows))
 
     def is_online(self, player: int) -> bool:
@@ -179,7 +179,7 @@ class Presence:
         new = {
             id: _Row(self._node, incarnation(here[id].seq), here[id].owner)
             for id in changed
-            if id in here and id >= OTHERS_FROM
+            if id in here and id >= FIRST_PERSON_ID
         }
         missing = [id for id in changed if id not in here and id in self._written]
         gone = {id: self._written[id] for id in missing if id in self._residents.departed}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.messages.table import Field, Row
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident, State
@@ -52,7 +52,7 @@ HANDED_OVER_MS: Final = 4000
 
 def new_id() -> int:
     """Return an id for a player that is new to the world."""
-    return random.randrange(OTHERS_FROM, ID_MOST)
+    return random.randrange(FIRST_PERSON_ID, ID_MOST)
 
 
 class Residents:

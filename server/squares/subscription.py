@@ -22,7 +22,7 @@ from flatlands.server.messages.peer_protocol import (
     SyncRequest,
     read,
 )
-from flatlands.server.messages.protocol import OTHERS_FROM, BatchBody
+from flatlands.server.messages.protocol import FIRST_PERSON_ID, BatchBody
 from flatlands.server.net.frames import frame
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.crowds import Crowd
@@ -588,7 +588,7 @@ class Subscription:
         return [
             id
             for id, player in self.replica.players.items()
-            if id < OTHERS_FROM
+            if id < FIRST_PERSON_ID
             and all(other.players[id].seq <= player.seq for other in player_index.of(id))
         ]
 

@@ -12,7 +12,7 @@ from flatlands import __version__, compiled
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.sessions import Sessions
 from flatlands.server.game.game import store_name
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.node import Node
 from flatlands.server.runtime.histogram import summarize
 from flatlands.server.runtime.limits import Limits
@@ -112,7 +112,7 @@ class Status:
             "nodes": len(self.node.peers.peers) + 1,
             "clocks_apart_ms": self.node.peers.clocks_apart,
             "ready": not self.readiness(),
-            "herd": sum(id < OTHERS_FROM for id in self.node.residents.by_id),
+            "herd": sum(id < FIRST_PERSON_ID for id in self.node.residents.by_id),
             "actions_in_force": len(self.node.moderation),
             "maps": len(self.node.views),
             "strangers": len(self._limits.strangers),

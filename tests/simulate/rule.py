@@ -8,7 +8,7 @@ shown only on ways that it went. This module only looks, and never changes anyth
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.squares.peers import NODE_GONE_MS
 from flatlands.server.workers.migration import SHOW_WITHIN_MS
 from flatlands.testkit.client import Client
@@ -70,7 +70,7 @@ def check_end(world: "World") -> None:
     herd = []
     for host in world.harness.hosts:
         for resident in host.node.residents.by_id.values():
-            if resident.id < OTHERS_FROM:
+            if resident.id < FIRST_PERSON_ID:
                 herd.append(resident.id)
             elif resident.session is None and not resident.name.startswith("W"):
                 raise Broken(f"player {_short(resident.id)} stays, and nobody plays it")
@@ -142,7 +142,7 @@ def _is_kept(client: Client, id: int) -> bool:
     """Return whether a computer player is still shown because its node, with nobody in the square
     and silent everywhere, may be dead: until NODE_GONE_MS after the link was back, another
     node may have the player, so that it does not blink."""
-    if id >= OTHERS_FROM:
+    if id >= FIRST_PERSON_ID:
         return False
     heard = client.host.node.replicas.squares[client.model.players[id].square]
     player = heard.replica.players.get(id)
@@ -156,7 +156,7 @@ def _is_passed_on(world: "World", id: int) -> bool:
     """Return whether a computer player has just been handed over, as happens at any time: its last
     node has not yet said that it is gone."""
     hosts = world.harness.hosts
-    return id < OTHERS_FROM and any(id in host.node.takeovers._released for host in hosts)
+    return id < FIRST_PERSON_ID and any(id in host.node.takeovers._released for host in hosts)
 
 
 def _is_torn(world: "World", id: int, seq: int, shown: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from flatlands.server.cluster.districts import COLUMNS, PLAYERS, ROWS
 from flatlands.server.cluster.districts import Plan as Districts
 from flatlands.server.messages.peer_protocol import HEARTBEAT_INTERVAL_MOST_MS
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
 from flatlands.server.squares.crowds import CROWD_FROM
@@ -343,7 +343,7 @@ class World:
         host = self.host(a)
         if len(self.harness.hosts) > 1:
             # Other nodes will adopt its computer players. Until then they stay on screens.
-            herd = [id for id in host.node.residents.by_id if id < OTHERS_FROM]
+            herd = [id for id in host.node.residents.by_id if id < FIRST_PERSON_ID]
             self.harness.kill(host)
             self.stopped.update(dict.fromkeys(herd, 0))
             self._keep_stopped()

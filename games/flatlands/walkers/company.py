@@ -22,7 +22,7 @@ from flatlands.games.flatlands.walkers.people import Errand, Person
 from flatlands.games.flatlands.walkers.sight import Sights
 from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_person
 from flatlands.games.flatlands.walkers.talk import SAYINGS, Facts, answer
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import INCARNATION, Resident
 from flatlands.server.players.spots import Position
 from flatlands.server.runtime.timers import TimerQueue
@@ -143,7 +143,7 @@ class Company:
     def heard(self, events: Sequence[Event]) -> None:
         """Take what has happened in a square, after it was applied to the replica."""
         for event in events:
-            if event[1] < OTHERS_FROM:
+            if event[1] < FIRST_PERSON_ID:
                 if isinstance(event, SayEvent):
                     self._said = self._loop.now()
             elif isinstance(event, EnterEvent):

@@ -14,7 +14,7 @@ from typing import Final
 from flatlands import Event
 from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.server.game.game_node import GameNode
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Position
 from flatlands.world.events import Player
@@ -92,4 +92,4 @@ def is_clockwork(player: Player) -> bool:
 
 def is_person(player: Player) -> bool:
     """Return whether a player is not a computer player."""
-    return player.id >= OTHERS_FROM
+    return player.id >= FIRST_PERSON_ID

@@ -42,7 +42,7 @@ from flatlands.server.game.games import DEFAULT, Maker
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import DEFAULT_WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.spots import spread_square
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.runtime.timers import TimerQueue
@@ -149,7 +149,7 @@ class Walker:
         span = all.grid.span
         self._corner = square[0] * span, square[1] * span
         now = all.loop.now()
-        id = random.randrange(OTHERS_FROM, 2**52)
+        id = random.randrange(FIRST_PERSON_ID, 2**52)
         for _ in range(TRIES):
             x, y = self._somewhere()
             if not all.terrain.blocked(x // UNIT, y // UNIT):

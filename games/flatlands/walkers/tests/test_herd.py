@@ -5,7 +5,7 @@ import pytest
 from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers.herd import LOOKS_AFTER, TRACKS_QUEUE, Sizes
 from flatlands.server.messages.peer_protocol import DRAINING
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import incarnation
 from flatlands.server.squares.peers import NODE_GONE_MS
 from flatlands.server.storage.lease import LEASE_MS, LEASE_RENEW_MS
@@ -37,7 +37,7 @@ def herding(nodes=1, sizes=SIZES, **more):
 
 def herd(host):
     """Return the computer players that are residents of a node, by their ids."""
-    return {id: r for id, r in host.node.residents.by_id.items() if id < OTHERS_FROM}
+    return {id: r for id, r in host.node.residents.by_id.items() if id < FIRST_PERSON_ID}
 
 
 def everybody(sizes=SIZES):
@@ -81,7 +81,7 @@ class Watch:
 
     def look(self):
         now, known = self.client.now(), self.client.model.players
-        seen = {id: player.at(now) for id, player in known.items() if id < OTHERS_FROM}
+        seen = {id: player.at(now) for id, player in known.items() if id < FIRST_PERSON_ID}
         for id, (x, y) in seen.items():
             before = self.at.get(id)
             if before is not None:
@@ -230,7 +230,7 @@ def test_a_node_that_stood_still_while_the_next_holder_came_and_died_is_believed
     a = harness.stand("B", (0, 0), SCREEN, harness.host())
     harness.run(5000)
     check_kept(harness)
-    assert sum(id < OTHERS_FROM for id in a.model.players) > sum(SIZES) // 2
+    assert sum(id < FIRST_PERSON_ID for id in a.model.players) > sum(SIZES) // 2
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -290,7 +290,7 @@ def test_the_herd_of_a_node_that_dies_without_a_store_comes_back_with_the_store(
     store, left.node.store_client.store = left.node.store_client.store, Broken()
     harness.kill(kept)
     watch.run(NODE_GONE_MS + 3000)
-    assert not any(id < OTHERS_FROM for id in watch.client.model.players)
+    assert not any(id < FIRST_PERSON_ID for id in watch.client.model.players)
     harness.check()
     left.node.store_client.store = store
     harness.run(4000)
@@ -407,8 +407,8 @@ def test_newcomers_never_have_the_id_of_a_computer_player(monkeypatch):
 
     monkeypatch.setattr("flatlands.server.players.residents.random.randrange", least)
     ids = [harness.client().hello().id for _ in range(3)]
-    assert ids == [OTHERS_FROM, OTHERS_FROM + 1, OTHERS_FROM + 2]
-    assert set(drawn) == {(OTHERS_FROM, 2**52)}
+    assert ids == [FIRST_PERSON_ID, FIRST_PERSON_ID + 1, FIRST_PERSON_ID + 2]
+    assert set(drawn) == {(FIRST_PERSON_ID, 2**52)}
 
 
 def test_without_a_store_each_node_has_its_own_until_it_stops():
@@ -417,10 +417,10 @@ def test_without_a_store_each_node_has_its_own_until_it_stops():
     harness.run(5000)
     assert [len(herd(host)) for host in harness.hosts] == [5, 5]
     assert sum(id >= DEER_FROM for id in herd(harness.hosts[0])) == 2
-    assert sum(id < OTHERS_FROM for id in a.model.players) == 10
+    assert sum(id < FIRST_PERSON_ID for id in a.model.players) == 10
     harness.hosts[0].node.game.herd.stop()
     harness.run(1000)
-    assert sum(id < OTHERS_FROM for id in a.model.players) == 5
+    assert sum(id < FIRST_PERSON_ID for id in a.model.players) == 5
     harness.check()
 
 

@@ -370,7 +370,7 @@ export class Net {
     const refusal = this.refusal?.sentence.startsWith(reason) ? this.refusal : null;
     const sentence = refusal?.sentence ?? reason;
     // A hello that came too late only means a slow connection.
-    const later = code === P.CLOSE_LATER && refusal?.code !== 'hello';
+    const later = code === P.CLOSE_TRY_LATER && refusal?.code !== 'hello';
     if (code === P.CLOSE_RESTART) this.restarts = sentence;
     if (code !== P.CLOSE_TAKEN_OVER && !REFUSED.has(code)) {
       // Until a server that restarts is back, keep showing what it said when it stopped.

@@ -58,7 +58,7 @@ export class Spectator {
       this.onMessage(message);
     };
     socket.onclose = ({ code }) => {
-      if (code === P.CLOSE_LATER) this.retry = Math.max(this.retry, RETRY_FULL);
+      if (code === P.CLOSE_TRY_LATER) this.retry = Math.max(this.retry, RETRY_FULL);
       this.#lost(socket);
     };
   }

@@ -15,7 +15,7 @@ import gevent
 
 from flatlands.server.clients.tokens import Claim, Tokens
 from flatlands.server.game.me import Guest
-from flatlands.server.messages.protocol import FULL, Refused
+from flatlands.server.messages.protocol import TRY_LATER, Refused
 from flatlands.server.node import Node
 from flatlands.server.players.invitations import Inviter
 from flatlands.server.players.movement import face
@@ -226,7 +226,9 @@ class Admission:
         claim = self._tokens.read(hello.token) if hello.token is not None else None
         self._check_moderation(claim, request, hello)
         if claim is not None and not self._limits.allow(RETURNS, claim.id):
-            raise Refused("returns", "you are reconnecting too often: wait a few seconds", FULL)
+            raise Refused(
+                "returns", "you are reconnecting too often: wait a few seconds", TRY_LATER
+            )
         if spawn is None:
             if claim is None or claim.id not in self._node.residents.by_id:
                 yield from self._await_rate(request)
@@ -261,12 +263,12 @@ class Admission:
     def _check_seats(self, request: Request) -> None:
         """Raise Refused if there is no room for another player, or for one from this address."""
         if self.full:
-            raise Refused("full", "this world is full: try again later", FULL)
+            raise Refused("full", "this world is full: try again later", TRY_LATER)
         if not self._limits.has_seat(request.address, self.capacity):
             raise Refused(
                 "joins",
                 "too many players from your address are here already: try again later",
-                FULL,
+                TRY_LATER,
             )
 
     def _await_rate(self, request: Request) -> Pending[None]:
@@ -279,7 +281,7 @@ class Admission:
             raise Refused(
                 "joins",
                 "too many players are joining from your address: try again in a minute",
-                FULL,
+                TRY_LATER,
             )
         if wait:
             self._delays.put(request, self._node.loop.now() + wait)
@@ -291,7 +293,7 @@ class Admission:
         if not play.hello_hooks:
             return hello
         if self._hooks_running >= ASKED_AT_ONCE:
-            raise Refused("full", "too many players are joining at once: try again", FULL)
+            raise Refused("full", "too many players are joining at once: try again", TRY_LATER)
         guest, number = Guest(hello.name), next(self._hook_numbers)
         running = [] if claim is None else self._hooks_by_player.setdefault(claim.id, [])
         running.append(number)

@@ -61,9 +61,11 @@ def watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: in
         return
     if session.owes_hello:
         if len(views) >= SPECTATORS_MOST:
-            raise Refused("full", "too many clients are watching this world", protocol.FULL)
+            raise Refused("full", "too many clients are watching this world", protocol.TRY_LATER)
         if not session.limits.hold(SPECTATORS, session.address, SPECTATORS_EACH):
-            raise Refused("full", "too many clients are watching from your address", protocol.FULL)
+            raise Refused(
+                "full", "too many clients are watching from your address", protocol.TRY_LATER
+            )
         session.watches_map = True
     views.watch(session, grain, Rect(c0, r0, c1, r1))
 

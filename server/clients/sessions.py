@@ -144,7 +144,7 @@ class Sessions:
                     session.connection.limited.stay()
             elif session.owes_hello and now - session.opened_at >= HELLO_WITHIN:
                 # With this code the page tries again, since it may itself have stood still.
-                session.refuse(Refused("hello", "no hello came in time", protocol.FULL))
+                session.refuse(Refused("hello", "no hello came in time", protocol.TRY_LATER))
                 self._greeting.discard(session)
 
     def keep_checking(self) -> None:

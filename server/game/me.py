@@ -372,7 +372,7 @@ class Guest:
 
     def refuse(self, refused: Refused) -> None:
         """Do not let it play: for good, or until its page tries again if the game has failed."""
-        refused.close = refused.close or protocol.FULL
+        refused.close = refused.close or protocol.TRY_LATER
         self.refused = refused
 
 

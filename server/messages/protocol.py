@@ -86,7 +86,7 @@ MALFORMED: Final = 1007
 POLICY: Final = 1008
 INTERNAL: Final = 1011
 RESTART: Final = 1012
-FULL: Final = 1013
+TRY_LATER: Final = 1013
 CLOSE_TAKEN_OVER: Final = 4001
 
 #: All close codes that RFC 6455 and its registry name, and that of this project.

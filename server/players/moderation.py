@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgpack
 
-from flatlands.server.messages.protocol import FULL, POLICY, Refused, error
+from flatlands.server.messages.protocol import POLICY, TRY_LATER, Refused, error
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
 from flatlands.server.runtime.logs import log_line
@@ -173,7 +173,9 @@ class Moderation:
             raise kicked(seconds)
         if id is None and self.seconds(DOOR):
             raise Refused(
-                "door", "this world lets no new players in at the moment: try again later", FULL
+                "door",
+                "this world lets no new players in at the moment: try again later",
+                TRY_LATER,
             )
 
     def check_voice(self, id: int, owner: str) -> None:

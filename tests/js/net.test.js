@@ -145,7 +145,7 @@ test('a hello that came too late is repeated soon, and a full world is tried aga
   const refuse = (code, sentence) => {
     hear([P.ERROR, code, sentence]);
     const { socket } = net;
-    socket.onclose({ code: P.CLOSE_LATER, reason: sentence });
+    socket.onclose({ code: P.CLOSE_TRY_LATER, reason: sentence });
     const [[, why], [, ms]] = calls.splice(0);
     pass(ms);
     assert.notEqual(net.socket, socket);

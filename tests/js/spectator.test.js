@@ -34,7 +34,7 @@ test('a client that is refused tries again seldom, and soon once it may watch', 
   for (const pause of [20_000, 40_000, 60_000, 60_000]) {
     sockets.at(-1).onopen();
     sockets.at(-1).onmessage({ data: encode([P.ERROR, 'full', 'there is no room']).buffer });
-    sockets.at(-1).onclose({ code: P.CLOSE_LATER });
+    sockets.at(-1).onclose({ code: P.CLOSE_TRY_LATER });
     assert.deepEqual([tries(pause - 1), tries(1)], [0, 1]);
   }
   sockets.at(-1).onmessage({ data: encode([P.TOTALS, 1, 1]).buffer });

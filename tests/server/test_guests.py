@@ -176,12 +176,12 @@ def named(name):
     ("act", "code", "close"),
     [
         *((named(name), "name", protocol.POLICY) for name in ("\u202e", "x" * 21, "")),
-        (named(7), "failed", protocol.FULL),
-        (raising(PlayerGone("Ada has left")), "failed", protocol.FULL),
-        (raising(RuntimeError("it broke")), "failed", protocol.FULL),
-        (raising(StoreUnavailable("it is far")), "store", protocol.FULL),
+        (named(7), "failed", protocol.TRY_LATER),
+        (raising(PlayerGone("Ada has left")), "failed", protocol.TRY_LATER),
+        (raising(RuntimeError("it broke")), "failed", protocol.TRY_LATER),
+        (raising(StoreUnavailable("it is far")), "store", protocol.TRY_LATER),
         *(
-            (lambda guest, wrong=wrong: Refused(*wrong), "failed", protocol.FULL)
+            (lambda guest, wrong=wrong: Refused(*wrong), "failed", protocol.TRY_LATER)
             for wrong in ((7, "x"), ("login", None), ("not a word", "x"), ("x" * 21, "x"))
         ),
     ],
@@ -263,7 +263,7 @@ def test_a_game_that_never_answers_keeps_nobody_else_out(monkeypatch):
     assert harness.client().hello("Ben").model.errors == ["full"]
     gevent.sleep(0.2)
     harness.settle()
-    assert first.model.errors == ["failed"] and first.connection.closed[0] == protocol.FULL
+    assert first.model.errors == ["failed"] and first.connection.closed[0] == protocol.TRY_LATER
     assert harness.node.stats["hooks_failed"] == 1
     waits.clear()
     later = harness.client().hello("Ben")

@@ -52,7 +52,7 @@ QUOTA_PREFIX: Final = "of "
 LEFT_WITHIN_MS: Final = 5 * 60_000
 
 #: A unit of quota is checked this long after its thing is over.
-PLACE_LOOK_MS: Final = 30_000
+QUOTA_CHECK_MS: Final = 30_000
 
 #: The name under which an item in the store has, beside its fields, the number of the version of
 #: its kind that put it there; no field can have this name. Without it, the number is 0.
@@ -150,7 +150,7 @@ class Items:
         number = self._fields.number(type(one))
         values = one.values | {SCHEMA_VERSION_KEY: number} if number else one.values
         if isinstance(one, Thing):
-            return _pack((one.version, *one.tile, waits, values, *one.places))
+            return _pack((one.version, *one.tile, waits, values, *one.quota_ids))
         return _pack(values)
 
     def read_thing(self, id: str, body: bytes) -> tuple[Thing, bool] | None:
@@ -159,13 +159,13 @@ class Items:
         known = self._kinds.get(id.partition(":")[0])
         if known is None:
             return None
-        version, column, row, waits, values, *places = msgpack.unpackb(body)
+        version, column, row, waits, values, *quota_ids = msgpack.unpackb(body)
         try:
             values = self._values(known.kind, id, values)
         except NewerVersion:
             return None
         thing = read(known.kind, id, version, (column, row), values)
-        thing.places = places
+        thing.quota_ids = quota_ids
         return thing, waits
 
     def read_record(self, kind: type[_Record], item: Item | None) -> _Record | None:
@@ -382,8 +382,8 @@ class Items:
         if kind.per_square is not None and not self._take_quota(
             store, thing, square, kind.per_square
         ):
-            for place in thing.places:
-                store.take(self.queue, place)
+            for unit in thing.quota_ids:
+                store.take(self.queue, unit)
             raise Refused("room", NO_ROOM, None)
         store.put(self.queue, [self.item(thing)[1]])
 
@@ -391,13 +391,13 @@ class Items:
         """Take a unit of the quota of an owner or a square for a thing; return whether there was
         one."""
         kind, square = type(thing), name_of(self.square(thing))
-        lasts = LEFT_WITHIN_MS if kind.lasts is None else round(kind.lasts * 1000) + PLACE_LOOK_MS
+        lasts = LEFT_WITHIN_MS if kind.lasts is None else round(kind.lasts * 1000) + QUOTA_CHECK_MS
         for number in range(most):
             group = f"{QUOTA_PREFIX}{of} {kind.__name__}"
             id, delay = f"{group} {number}", min(lasts, LEFT_WITHIN_MS)
             # Two may leave something at two nodes at the same time: then one of them gets it.
             if store.put(self.queue, [Item(id, delay, group, square.encode())]):
-                thing.places = [*thing.places, id]
+                thing.quota_ids = [*thing.quota_ids, id]
                 return True
         return False
 

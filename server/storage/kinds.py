@@ -49,7 +49,7 @@ FIELDS_MOST = 16
 TEXTS_CHARS_MOST = 2000
 
 #: Names that no field can have, in addition to those of what every thing has.
-_NOT_FIELDS = {"tile", "after", "places"}
+_NOT_FIELDS = {"tile", "after", "quota_ids"}
 
 #: The highest limit that a game can set for the things of a kind in a square, or of a person.
 COUNT_MOST = 100
@@ -202,8 +202,8 @@ class Thing(_Fields):
         self.id, self.version = "", 0
         self.tile = check_tile(tile)
         self._set(values)
-        #: ms until it is to lie there; and the places that it has (items.py).
-        self.after, self.places = 0, list[str]()
+        #: ms until it is to lie there; and the ids of its units of quota (items.py).
+        self.after, self.quota_ids = 0, list[str]()
 
     def __repr__(self) -> str:
         return _text(self, str(self.tile), id=self.id, version=self.version, **self.values)
@@ -226,7 +226,7 @@ class Thing(_Fields):
             raise ValueError(f"after must be 0 to {10**9} seconds, not {after!r}")
         following = type(self)(self.tile if tile is None else tile, **{**self.values, **values})
         following.id, following.version = self.id, self.version + 1
-        following.places = self.places
+        following.quota_ids = self.quota_ids
         following.after = round(after * 1000)
         return following
 

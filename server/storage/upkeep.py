@@ -15,7 +15,7 @@ import msgpack
 
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.storage.items import PLACE_LOOK_MS, QUOTA_PREFIX, Items
+from flatlands.server.storage.items import QUOTA_CHECK_MS, QUOTA_PREFIX, Items
 from flatlands.server.storage.kinds import Thing
 from flatlands.server.storage.reach import name_of
 from flatlands.stores.base import CALL_ITEMS_MOST, Claimed, Item, Store
@@ -42,8 +42,8 @@ PLANTED_FOR_MS = 24 * 3600 * 1000
 #: A part of the ground that could not be planted is tried again after this.
 PLANT_FAILED_MS = 60_000
 
-#: A place is looked at again after this.
-PLACE_AGAIN_MS = 24 * 3600 * 1000
+#: A unit of quota is checked again after this, at most.
+QUOTA_AGAIN_MS = 24 * 3600 * 1000
 
 #: The body of an item that stands for a part of the ground that is planted.
 PLANTED: Final = b"planted"
@@ -111,7 +111,7 @@ class Upkeep:
         seeds: list[str] = []
         lapsed: list[str] = []
         foreign: list[tuple[str, bytes]] = []
-        for id, body, _tries in self._without_places(claimed):
+        for id, body, _tries in self._without_quota(claimed):
             found = self._items.read_thing(id, body) if body else None
             if not body:
                 seeds.append(id)
@@ -174,19 +174,20 @@ class Upkeep:
 
         items.ask(question, answered)
 
-    def _without_places(self, claimed: list[Claimed]) -> list[Claimed]:
-        """Free the places among what is due if no thing has them any more; return the rest."""
-        places = [each for each in claimed if each.id.startswith(QUOTA_PREFIX)]
-        if places:
-            self._items.ask(lambda store: self._check(store, places), _nothing)
-        return [each for each in claimed if each not in places]
+    def _without_quota(self, claimed: list[Claimed]) -> list[Claimed]:
+        """Free the units of quota among what is due if no thing has them any more; return the
+        rest."""
+        units = [each for each in claimed if each.id.startswith(QUOTA_PREFIX)]
+        if units:
+            self._items.ask(lambda store: self._check(store, units), _nothing)
+        return [each for each in claimed if each not in units]
 
-    def _check(self, store: Store, places: list[Claimed]) -> None:
-        for id, square, _tries in places:
+    def _check(self, store: Store, units: list[Claimed]) -> None:
+        for id, square, _tries in units:
             kept = [
                 Item(
                     id,
-                    min(item.delay + PLACE_LOOK_MS, PLACE_AGAIN_MS),
+                    min(item.delay + QUOTA_CHECK_MS, QUOTA_AGAIN_MS),
                     id.rpartition(" ")[0],
                     square,
                 )

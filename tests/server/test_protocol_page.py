@@ -213,7 +213,7 @@ NUMBERS = {
     ],
     "nodes": [
         f"due {items.LEFT_WITHIN_MS // 60_000} minutes after it was taken",
-        f"{seconds(items.PLACE_LOOK_MS)} after a thing",
+        f"{seconds(items.QUOTA_CHECK_MS)} after a thing",
         f"lease ends after {seconds(upkeep.GROW_CLAIMED_MS)}",
         f"lets go {seconds(replicas.LINGER)} after the last",
         f"at most once in {sync.FULL_STATE_EVERY_MS} ms",

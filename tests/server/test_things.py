@@ -20,12 +20,12 @@ from flatlands.server.storage.boards import TOP_KEPT_MS
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
 from flatlands.server.storage.items import (
     LEFT_WITHIN_MS,
-    PLACE_LOOK_MS,
+    QUOTA_CHECK_MS,
     QUOTA_PREFIX,
     THINGS_A_STEP,
 )
 from flatlands.server.storage.reader import SQUARE_AGAIN_MS
-from flatlands.server.storage.upkeep import GROW_EVERY_MS, PLACE_AGAIN_MS, PLANT_FAILED_MS
+from flatlands.server.storage.upkeep import GROW_EVERY_MS, PLANT_FAILED_MS, QUOTA_AGAIN_MS
 from flatlands.stores.base import Item, Score, StoreError
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
@@ -1009,7 +1009,7 @@ def test_the_things_of_a_kind_in_a_square_and_of_a_person_are_limited(orchard):
     assert asks(harness, b, ["eat"]) == asks(harness, far, ["put"]) == []
     harness.run(21_000)
     assert lying(a) == {}
-    harness.run(PLACE_LOOK_MS)
+    harness.run(QUOTA_CHECK_MS)
     store = harness.node.store_client.store
     assert [item.id for item in store.each(ORCHARD) if not item.id[0].isdigit()] == []
 
@@ -1125,8 +1125,8 @@ def test_a_thing_that_is_changed_just_before_its_end_keeps_its_places(orchard):
 
 def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, monkeypatch):
     # For most of a day nothing happens.
-    assert PLACE_AGAIN_MS == 24 * 3600 * 1000
-    monkeypatch.setattr("flatlands.server.storage.upkeep.PLACE_AGAIN_MS", 3 * LEFT_WITHIN_MS)
+    assert QUOTA_AGAIN_MS == 24 * 3600 * 1000
+    monkeypatch.setattr("flatlands.server.storage.upkeep.QUOTA_AGAIN_MS", 3 * LEFT_WITHIN_MS)
 
     class Stone(Thing, per_owner=1):
         """It lies there for good."""

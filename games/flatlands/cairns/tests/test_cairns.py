@@ -2,7 +2,7 @@
 
 from flatlands.games.flatlands.cairns.cairns import CAIRNS_MOST, STONES_MOST
 from flatlands.server.storage import items
-from flatlands.server.storage.items import PLACE_LOOK_MS, QUOTA_PREFIX
+from flatlands.server.storage.items import QUOTA_CHECK_MS, QUOTA_PREFIX
 from flatlands.server.storage.upkeep import GROW_EVERY_MS
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
@@ -14,7 +14,7 @@ from tests.server.harness import KEY
 __all__ = ["world"]
 
 #: ms after which the place of a cairn that has crumbled is looked at.
-LATER = PLACE_LOOK_MS + GROW_EVERY_MS
+LATER = QUOTA_CHECK_MS + GROW_EVERY_MS
 
 
 def keyed(harness, name, square, host=None, key=KEY):

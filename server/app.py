@@ -34,8 +34,8 @@ from flatlands.server.settings import (
 from flatlands.server.web.admin import operator_pages
 from flatlands.server.web.pages import make_pages
 from flatlands.server.web.status import Status
-from flatlands.server.workers.burden import Burden
 from flatlands.server.workers.draining import Draining
+from flatlands.server.workers.load_meter import LoadMeter
 from flatlands.server.workers.migration import Migration
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid
@@ -84,14 +84,14 @@ class Server:
         self._sessions = Sessions(self.node, admission, tokens, limits)
 
         # The other workers of this machine, if there are any that gather neighbours.
-        self._burden = Burden(self.node, capacity)
+        self._load_meter = LoadMeter(self.node, capacity)
         self._migration: Migration | None = None
         if settings.worker is not None and settings.reports is not None and settings.gather:
             self._migration = Migration(
                 settings.worker - 1,
                 Passage(settings.reports),
                 self.node,
-                self._burden,
+                self._load_meter,
                 limits,
                 self._sessions,
             )
@@ -188,8 +188,8 @@ class Server:
                 for histogram in loop.times.values():
                     histogram.turn()
             self._draining.poll()
-            self._burden.measure()
-            self.node.peers.set_load(self._burden.of_node(len(self._sessions.all)))
+            self._load_meter.measure()
+            self.node.peers.set_load(self._load_meter.of_node(len(self._sessions.all)))
             gevent.sleep(1)
             # It comes before anything else: by the times of these beats the loop finds its stalls.
             loop.beat()

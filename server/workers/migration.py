@@ -32,7 +32,7 @@ from flatlands.server.players.resident import Resident, next_incarnation
 from flatlands.server.players.takeovers import TakenOver
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.runtime.timers import TimerQueue
-from flatlands.server.workers.burden import Burden
+from flatlands.server.workers.load_meter import LoadMeter
 
 log = logging.getLogger("flatlands")
 
@@ -59,7 +59,7 @@ HEARD_WITHIN_MS = 60
 
 class Migration(Placement[int]):
     """This worker's part in the migration of players. `shard` is this worker's, from 0. It
-    implements `Passing` for admission. `burden` says how busy this worker is. `connect` makes a
+    implements `Passing` for admission. `load_meter` says how busy this worker is. `connect` makes a
     connection of a socket that has come."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Migration(Placement[int]):
         shard: int,
         passage: Passage | Any,
         node: Node,
-        burden: Burden,
+        load_meter: LoadMeter,
         limits: Limits,
         sessions: Sessions,
         connect: Callable[..., Connection] = Connection,
@@ -76,7 +76,7 @@ class Migration(Placement[int]):
         self._name = shard_name(shard)
         self._passage = passage
         self._node = node
-        self._burden = burden
+        self._load_meter = load_meter
         self._limits = limits
         self._sessions = sessions
         self._connect = connect
@@ -100,7 +100,7 @@ class Migration(Placement[int]):
 
     def load(self) -> WorkerLoad:
         """Return how busy this worker is."""
-        return WorkerLoad(self._burden.busy, self._burden.line(self.belongs))
+        return WorkerLoad(self._load_meter.busy, self._load_meter.line(self.belongs))
 
     # Passing on.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from flatlands.server.cluster.districts import Plan, pack_plan, shard_name
 from flatlands.server.net.frames import parse_close
-from flatlands.server.workers.burden import Burden
+from flatlands.server.workers.load_meter import LoadMeter
 from flatlands.server.workers.migration import HEARD_WITHIN_MS, Migration
 from flatlands.testkit.client import Client
 from flatlands.testkit.connection import FakeConnection
@@ -84,7 +84,7 @@ class Machine(Harness):
             next(self._slots),
             passage,
             host.node,
-            Burden(host.node, host.admission.capacity),
+            LoadMeter(host.node, host.admission.capacity),
             host.limits,
             host,
             FakeSocket.connect,

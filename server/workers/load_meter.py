@@ -27,7 +27,7 @@ SEATS_SHARE: Final = 0.9
 SMOOTH_SHARE: Final = 0.4
 
 
-class Burden:
+class LoadMeter:
     """How busy this process is. `capacity` is the number of players that the node accepts."""
 
     def __init__(self, node: Node, capacity: int) -> None:

@@ -21,7 +21,7 @@ from flatlands.brokers.sealed import Sealed
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.options import Options
 from flatlands.loadtest.kit import signals
-from flatlands.server.game.games import Maker
+from flatlands.server.game.games import GameMaker
 from flatlands.server.game.play import GameFactory
 from flatlands.server.messages import protocol
 from flatlands.server.net.frames import BINARY
@@ -86,7 +86,7 @@ class Bench:
             loop=self.loop,
             spread=SQUARES,
             store=open_store(f"sqlite:///{folder}/store.db", "bench"),
-            game=make or Maker("flatlands", Options(walkers=0, deer=0), alone=True),
+            game=make or GameMaker("flatlands", Options(walkers=0, deer=0), alone=True),
         )
         self.listener = gevent.spawn(self.node.listen)
         speaks = session_factory(self.node, self.stats, 10_000)

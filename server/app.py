@@ -14,7 +14,7 @@ from flatlands.server.cluster.districts import WorkerLoad
 from flatlands.server.game import faults
 from flatlands.server.game.chunks import Chunks
 from flatlands.server.game.game import store_name
-from flatlands.server.game.games import Maker
+from flatlands.server.game.games import GameMaker
 from flatlands.server.messages import protocol
 from flatlands.server.net.hosts import Hosts, is_local
 from flatlands.server.net.listener import WebSocketServer
@@ -49,7 +49,7 @@ class Server:
         self.stats: Counter[str] = Counter()
 
         # The node, and what is played there.
-        game = Maker(settings.game, settings.of_game, alone=settings.worker in (None, 1))
+        game = GameMaker(settings.game, settings.of_game, alone=settings.worker in (None, 1))
         ground = game.ground(settings.seed)
         self.node = Node(
             grid=Grid(settings.side),

@@ -383,7 +383,7 @@ def game_of(
     game = str(parser.parse_known_args(arguments)[0].game)
     try:
         _options_of(game)
-        games.part(game, what)
+        games.attribute_of(game, what)
     except games.InvalidGame as error:
         parser.error(str(error))
     return game
@@ -403,7 +403,7 @@ def where(
 def _options_of(game: str) -> list[_Option]:
     """Return the options of a game: the fields of its class Options that were made by `option`.
     Raises InvalidGame."""
-    options = games.part(game, "Options")
+    options = games.attribute_of(game, "Options")
     if options is None:
         return []
     if not is_dataclass(options):
@@ -448,7 +448,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     given["admin_token"] = given["admin_token"] or None
     given["commit"] = commit.served(given["commit"], environment.get(SLUG_COMMIT, ""))
     values = {option.name: given.pop(option.name) for option in of_game}
-    options = games.part(game, "Options")
+    options = games.attribute_of(game, "Options")
     given["of_game"] = None if options is None else options(**values)
     return Settings(**given)
 

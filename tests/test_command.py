@@ -60,7 +60,7 @@ def test_a_new_game_has_the_name_of_its_folder(tmp_path):
     assert main(["new", str(folder)]) == 0
     assert "<title>mygame</title>" in (folder / "page" / "index.html").read_text()
     assert {path.name for path in folder.rglob("*")} >= {"game.py", "bot.py", "main.js"}
-    assert games.Maker(str(folder), None, alone=True).page == folder / "page"
+    assert games.GameMaker(str(folder), None, alone=True).page == folder / "page"
 
 
 def test_a_game_whose_secret_cannot_be_kept_is_not_served(tmp_path, capsys):

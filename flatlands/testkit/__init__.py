@@ -213,7 +213,7 @@ class World:
         if isinstance(game, type):
             kind = game
         else:
-            kind, declared = games.kind_of(str(game)), games.part(str(game), "Options")
+            kind, declared = games.kind_of(str(game)), games.attribute_of(str(game), "Options")
             options = declared() if options is None and declared is not None else options
         clock = Clock()
         stores: Callable[[], Store | None] = shared_stores(clock) if store else lambda: None

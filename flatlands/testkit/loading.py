@@ -14,6 +14,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Load the game. Raises UsageError, which pytest shows as one line, if it does not load."""
     try:
-        games.Maker(config.getoption("--flatlands-game"), None, alone=True)
+        games.GameMaker(config.getoption("--flatlands-game"), None, alone=True)
     except games.InvalidGame as unfit:
         raise pytest.UsageError(f"{unfit}: correct that first, since every test plays it") from None

@@ -72,7 +72,7 @@ def check(name: str) -> None:
         )
 
 
-def part(name: str, what: str) -> Any:
+def attribute_of(name: str, what: str) -> Any:
     """Return what a game has under one of the names of _MODULES, or None. Raises InvalidGame if
     there is no such game, or if one of its modules fails."""
     check(name)
@@ -133,7 +133,7 @@ def note_fields(name: str, store: Store) -> None:
     from flatlands.server.game import game
     from flatlands.server.storage import schema
 
-    kind = part(name, "Game")
+    kind = attribute_of(name, "Game")
     if isinstance(kind, type) and issubclass(kind, game.Game):
         # The workers look at the kinds of parts that are not classes.
         try:
@@ -146,14 +146,14 @@ def kind_of(name: str) -> "type[AnyGame]":
     """Return the class of a game. Raises InvalidGame."""
     from flatlands.server.game import game
 
-    kind = part(name, "Game")
+    kind = attribute_of(name, "Game")
     # A module whose class has another name may have imported the one that all inherit from.
     if not (isinstance(kind, type) and issubclass(kind, game.Game)) or kind is game.Game:
         raise InvalidGame(f"the game {name} has no class Game that inherits from flatlands.Game")
     return kind
 
 
-class Maker:
+class GameMaker:
     """Makes the game of a node; `options` and `alone` are as in game.py. Raises InvalidGame."""
 
     def __init__(self, name: str, options: object, *, alone: bool) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gevent import get_hub
 
-from flatlands.server.game.games import part
+from flatlands.server.game.games import attribute_of
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, STARTING
 from flatlands.server.query.watcher import Watcher
 from flatlands.stores.base import Item, Store
@@ -150,7 +150,7 @@ _ALWAYS: Tables = {
 
 def tables(game: str) -> Tables:
     """Return all tables while this game is played: its own come last."""
-    return {**_ALWAYS, **(part(game, "TABLES") or {})}
+    return {**_ALWAYS, **(attribute_of(game, "TABLES") or {})}
 
 
 def create(database: sqlite3.Connection, tables: Tables) -> None:

@@ -85,7 +85,7 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
     read = settings.read(["--game", given], {"COLOURS": "3"})
     assert read.of_game.colours == 3 and "COLOURS" in settings.variables(read.game)
     harness = Harness()
-    games.Maker(read.game, read.of_game, alone=True)(harness.node)
+    games.GameMaker(read.game, read.of_game, alone=True)(harness.node)
     assert harness.node.stats["colours"] == 3
     assert ("colour" in tables(path)) == (form == "file")
 
@@ -146,7 +146,7 @@ def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
         path.write_text(source)
     try:
         read = settings.read(["--game", str(path)], {})
-        make = games.Maker(read.game, read.of_game, alone=True)
+        make = games.GameMaker(read.game, read.of_game, alone=True)
         make.ground(7)
         make(Harness().node)
         told = ""
@@ -187,7 +187,7 @@ class Game(Engine):
 
 def test_the_attributes_of_a_game_and_of_a_part_begin_with_its_object(tmp_path):
     (tmp_path / "plaza.py").write_text(PLAZA)
-    make = games.Maker(str(tmp_path / "plaza.py"), None, alone=True)
+    make = games.GameMaker(str(tmp_path / "plaza.py"), None, alone=True)
     harness = Harness(play=lambda node, *_: make(node), nodes=2)
     for name, host in zip(("Ada", "Bob"), harness.hosts, strict=True):
         harness.client(host).hello(name)
@@ -213,7 +213,9 @@ def test_a_game_or_part_that_does_not_begin_its_object_is_told_so(base):
 def test_nodes_that_play_different_games_do_not_hear_each_other():
     names = games.shipped()
     assert (
-        len({games.Maker(name, None, alone=True).fingerprint for name in names}) == len(names) > 2
+        len({games.GameMaker(name, None, alone=True).fingerprint for name in names})
+        == len(names)
+        > 2
     )
     harness = Harness()
     one, other = (Channels("w", 2013, 16, name) for name in ("a", "b"))
@@ -262,7 +264,7 @@ def play_example(folder, title):
     path.write_text(text)
     (folder / "page").mkdir()
     (folder / "page" / "index.html").write_text("<!-- base --><!-- joined --><!-- joined -->")
-    make, clock = games.Maker(str(path), None, alone=True), Clock()
+    make, clock = games.GameMaker(str(path), None, alone=True), Clock()
     return Harness(play=lambda node, *_: make(node), clock=clock, stores=shared_stores(clock)), make
 
 

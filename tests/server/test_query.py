@@ -16,7 +16,7 @@ import gevent
 import pytest
 
 from flatlands.brokers.registry import open_broker
-from flatlands.server.game.games import Maker
+from flatlands.server.game.games import GameMaker
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
 from flatlands.server.query import show
@@ -58,7 +58,7 @@ class World:
                 broker=open_broker(name),
                 loop=Loop(Counter(), clock_offset() + ahead),
                 store=self.store,
-                game=Maker(game, options, alone=True),
+                game=GameMaker(game, options, alone=True),
             )
             gevent.spawn(node.listen)
             node.peers.start()

@@ -28,7 +28,7 @@ SEED = 15
 def play(copy):
     """Play the game in a random world, and join its page."""
     simulate.play("flatlands", lambda world: None, simulate.plan(SEED))
-    page = games.Maker("flatlands", None, alone=True).page
+    page = games.GameMaker("flatlands", None, alone=True).page
     assert page == copy / "page"
     Files(STATIC, Response(status=404), page=page)
 

@@ -38,7 +38,7 @@ from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.studies import parent
 from flatlands.loadtest.studies.growth.messages import Config, Counts, Near
 from flatlands.loadtest.studies.parent import Parent
-from flatlands.server.game.games import DEFAULT, Maker
+from flatlands.server.game.games import DEFAULT, GameMaker
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import DEFAULT_WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
@@ -200,7 +200,7 @@ class Others:
         self.players, self.squares = players, squares
         self.loop = Loop(Counter())
         self.grid, self.terrain = Grid(), Terrain(SEED)
-        fingerprint = Maker(DEFAULT, None, alone=True).fingerprint
+        fingerprint = GameMaker(DEFAULT, None, alone=True).fingerprint
         self.channels = Channels(DEFAULT_WORLD, SEED, self.grid.side, fingerprint)
         self.asked: set[Square] = set()
         self.nodes, self._moves = nodes, moves

@@ -15,7 +15,7 @@ from flatlands.loadtest.studies.connections.dialects import Talk
 from flatlands.loadtest.studies.growth import laws, nodes, sizes, study
 from flatlands.loadtest.studies.growth.others import Others
 from flatlands.loadtest.studies.growth.walkers import SCREEN, Walker
-from flatlands.server.game.games import DEFAULT, Maker
+from flatlands.server.game.games import DEFAULT, GameMaker
 from flatlands.server.node import Node
 from flatlands.server.players.spots import spread_square
 from flatlands.server.runtime.loop import Loop
@@ -107,7 +107,7 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
     # A server opens its own broker; this one delivers to both what either publishes.
     url, stats, grid, terrain = "memory://others", Counter(), Grid(), Terrain(2013)
     loop = Loop(stats)
-    fingerprint = Maker(DEFAULT, None, alone=True).fingerprint
+    fingerprint = GameMaker(DEFAULT, None, alone=True).fingerprint
     node = Node(
         grid=grid,
         terrain=terrain,

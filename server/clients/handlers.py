@@ -14,7 +14,12 @@ from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import BAD_NAME, PLAYER_NAME_LIMIT, TEXT_LIMIT, clean
-from flatlands.server.runtime.limits import SAYINGS, SAYINGS_EACH, SPECTATORS, SPECTATORS_EACH
+from flatlands.server.runtime.limits import (
+    CHAT_MESSAGES,
+    CHAT_MESSAGES_EACH,
+    SPECTATORS,
+    SPECTATORS_EACH,
+)
 from flatlands.server.runtime.logs import log_line
 from flatlands.server.storage.boards import owner_of
 from flatlands.world.grid import Rect, viewport
@@ -98,7 +103,9 @@ def say(session: Session, text: str) -> None:
         raise Refused("say", f"a message must have 1 to {TEXT_LIMIT} visible characters", None)
     session.node.moderation.check_voice(resident.id, resident.owner)
     # Unlike a move, it is never replaced by a newer one, so there must be a limit.
-    if not session.limits.allow_there(SAYINGS, SAYINGS_EACH, session.address, resident.square):
+    if not session.limits.allow_there(
+        CHAT_MESSAGES, CHAT_MESSAGES_EACH, session.address, resident.square
+    ):
         raise Refused(
             "crowded", "too many messages are being sent here: try again in a moment", None
         )

@@ -17,7 +17,7 @@ from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import BAD_NAME, PLAYER_NAME_LIMIT, clean
 from flatlands.server.players.recording import until
 from flatlands.server.players.resident import Resident
-from flatlands.server.runtime.limits import HAPPENINGS, HAPPENINGS_EACH, WRITES_EACH
+from flatlands.server.runtime.limits import GAME_EVENTS, GAME_EVENTS_EACH, WRITES_EACH
 from flatlands.server.runtime.logs import log_line
 from flatlands.server.storage.boards import owner_of
 from flatlands.server.storage.kinds import Event, Record, Thing, allowed, fields_of, middle_of
@@ -279,7 +279,7 @@ class Me(PlayerInfo):
         self._check()
         session, square = self._resident.session, self.square
         if session is not None and not session.limits.allow_there(
-            HAPPENINGS, HAPPENINGS_EACH, session.address, square
+            GAME_EVENTS, GAME_EVENTS_EACH, session.address, square
         ):
             raise Refused("crowded", "too much is happening here: try again in a moment", None)
         self._node.play.emit(square, self.id, event)

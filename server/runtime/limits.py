@@ -80,12 +80,12 @@ RETURNS: Final = Rate("returns", 0.5, 5)
 
 #: How many chat messages the players of one node may send in one square, and how many of them those
 #: of one address. A classroom of sixty in one square may all speak twice at once.
-SAYINGS: Final = Rate("sayings", 50, 250)
-SAYINGS_EACH: Final = Rate("sayings", 10, 120)
+CHAT_MESSAGES: Final = Rate("sayings", 50, 250)
+CHAT_MESSAGES_EACH: Final = Rate("sayings", 10, 120)
 
 #: The same for events of games.
-HAPPENINGS: Final = Rate("happenings", 50, 250)
-HAPPENINGS_EACH: Final = Rate("happenings", 10, 120)
+GAME_EVENTS: Final = Rate("happenings", 50, 250)
+GAME_EVENTS_EACH: Final = Rate("happenings", 10, 120)
 
 #: On how many tiles the players of one address may write, if what they write is kept.
 WRITES_EACH: Final = Rate("writes", 100, 5000)

@@ -518,7 +518,7 @@ def test_an_error_of_another_line_is_logged_beside_one_that_comes_again(street, 
 
 
 def test_an_event_is_told_to_all_who_see_the_square_at_a_limited_rate(street, monkeypatch):
-    monkeypatch.setattr("flatlands.server.game.me.HAPPENINGS_EACH", Rate("happenings", 1, 10))
+    monkeypatch.setattr("flatlands.server.game.me.GAME_EVENTS_EACH", Rate("happenings", 1, 10))
     harness, client = street
     other = harness.place("Bo", (0, 0))
     client.connection.address = "192.0.2.7"

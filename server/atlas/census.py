@@ -30,7 +30,7 @@ ANSWER_EVERY_MS: Final = 150
 NEVER_PUBLISHED: Final = (0, 1)
 
 #: The most parts that are counted. Those that are asked for beyond that get no answer.
-PARTS_MOST: Final = 16_384
+LEASED_PARTS_MOST: Final = 16_384
 
 
 class Census:
@@ -66,7 +66,7 @@ class Census:
             self._counting.set(now + CENSUS_EVERY_MS)
         for at in range(0, len(flat), len(MapPart._fields)):
             part = MapPart(*flat[at : at + len(MapPart._fields)])
-            if part in self._leases or len(self._leases) < PARTS_MOST:
+            if part in self._leases or len(self._leases) < LEASED_PARTS_MOST:
                 self._leases[part] = now + PART_LEASE_MS
                 if new and now - self._published.get(part, NEVER_PUBLISHED)[0] >= ANSWER_EVERY_MS:
                     self._publish_part(part, {})

@@ -83,7 +83,7 @@ OWNER_CHARS_MOST = 64
 RECORDED_POINTS_MOST = 260
 
 #: The most players in a question who of them is there.
-PLAYERS_MOST = 1000
+PRESENCE_PLAYERS_MOST = 1000
 
 #: The most machines in a plan.
 MACHINES = 500
@@ -146,7 +146,7 @@ FIELDS = {
         Field("plan", list, 1, 4),
         Field("found", list, 0, FOUND_MOST),
         Field("parts", list, 0, 4 * PARTS_MOST),
-        Field("players", list, 0, PLAYERS_MOST),
+        Field("players", list, 0, PRESENCE_PLAYERS_MOST),
         Field("dots", list, 0, DOT_FIELDS * PATCH_DOTS_MOST),
     )
 }

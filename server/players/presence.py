@@ -22,7 +22,7 @@ import msgpack
 
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import (
-    PLAYERS_MOST,
+    PRESENCE_PLAYERS_MOST,
     PresenceAnswer,
     PresenceQuery,
     pack,
@@ -262,10 +262,10 @@ class Presence:
         """Remove the rows of those players whom no node has; then end the lease of the dead node
         that had them, if that is given."""
         ids, nonces = list(rows), []
-        for at in range(0, len(ids), PLAYERS_MOST):
+        for at in range(0, len(ids), PRESENCE_PLAYERS_MOST):
             nonces.append(nonce := next(self._nonces))
-            self._asked[nonce] = set(ids[at : at + PLAYERS_MOST])
-            query = PresenceQuery(self._node, nonce, ids[at : at + PLAYERS_MOST])
+            self._asked[nonce] = set(ids[at : at + PRESENCE_PLAYERS_MOST])
+            query = PresenceQuery(self._node, nonce, ids[at : at + PRESENCE_PLAYERS_MOST])
             self._bus.to_all(pack(query))
         self._later(ANSWERS_MS, lambda: self._looked_for(rows, nonces, node))
 

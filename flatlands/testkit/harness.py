@@ -15,7 +15,7 @@ from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.channels import DEFAULT_WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.squares.crowds import CROWD_FROM
-from flatlands.server.workers.draining import STOP_WITHIN
+from flatlands.server.workers.draining import FINISH_WITHIN_S
 from flatlands.stores.base import Store
 from flatlands.testkit.client import Client
 from flatlands.testkit.clock import Clock
@@ -168,7 +168,7 @@ class Harness:
         self.run(1000)
         host.node.takeovers.stop()
         host.node.outbox.publish_all()
-        for _ in range(STOP_WITHIN * 50):
+        for _ in range(FINISH_WITHIN_S * 50):
             if host.node.play.finish():
                 break
             self.run(20)

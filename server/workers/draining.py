@@ -26,23 +26,23 @@ from flatlands.stores.base import Claimed, Item, Store
 log = logging.getLogger("flatlands")
 
 #: The least number of clients that are sent away in one turn.
-AT_ONCE = 20
+CLIENTS_AT_ONCE = 20
 
 #: The most turns in which all clients are sent away.
 TURNS = 50
 
-#: Seconds between two of these turns.
-PAUSE = 0.1
+#: The pause between two of these turns.
+PAUSE_S = 0.1
 
 #: The queue whose only item is leased by the server that drains.
 DRAIN_QUEUE = "drain"
 
-#: ms for which it is leased. By then all nodes have heard from each of its workers that it drains,
+#: How long it is leased. By then all nodes have heard from each of its workers that it drains,
 #: or count it as lost.
-DRAIN_LEASE = 10_000
+DRAIN_LEASE_MS = 10_000
 
-#: Seconds that clients have to go to another machine when they are asked to.
-SENT_WITHIN = 10
+#: How long clients have to go to another machine when they are asked to.
+SENT_WITHIN_S = 10
 
 #: The file among the reports by which all workers of a supervisor know that they are drained.
 DRAINED_FILE = "drained"
@@ -51,14 +51,14 @@ DRAINED_FILE = "drained"
 DRAINED = "this server is drained: stop it once /stats shows no residents"
 STOPS = "this server is stopping"
 
-#: Seconds that the clients of a server that stops have to answer.
-STOP_WITHIN = 2
+#: How long the clients of a server that stops have to answer, and then its game to finish.
+FINISH_WITHIN_S = 2
 
-#: Seconds that other nodes then have to ask for its players.
-TAKEOVERS_WITHIN = 3
+#: How long other nodes then have to ask for its players.
+TAKEOVERS_WITHIN_S = 3
 
-#: Seconds that the broker has to send what was published last.
-LAST_WORDS = 0.1
+#: How long the broker has to send what was published last.
+LAST_WORDS_S = 0.1
 
 
 class Draining:
@@ -96,7 +96,9 @@ class Draining:
                 "in a second; otherwise stop this one instead."
             )
         if not self._may_drain():
-            return f"Another server is being drained: try again in {DRAIN_LEASE // 1000} seconds."
+            return (
+                f"Another server is being drained: try again in {DRAIN_LEASE_MS // 1000} seconds."
+            )
         if self._file:
             with open(self._file, "w"):
                 pass
@@ -141,14 +143,14 @@ class Draining:
         self._node.peers.publish(DRAINS)
         router = self._node.router
         if over and router.another() is not None:
-            until = time.monotonic() + SENT_WITHIN
+            until = time.monotonic() + SENT_WITHIN_S
             while self._sessions.all and time.monotonic() < until:
                 residents = list(self._node.residents.by_id.values())
-                run_in_batches(residents, _at_once(residents), PAUSE, router.send_away)
+                run_in_batches(residents, _at_once(residents), PAUSE_S, router.send_away)
                 _wait(lambda: not self._sessions.all, 1)
         sessions = list(self._sessions.all)
         random.shuffle(sessions)
-        run_in_batches(sessions, _at_once(sessions), PAUSE, send_away)
+        run_in_batches(sessions, _at_once(sessions), PAUSE_S, send_away)
 
     def shut(self) -> None:
         """Let nobody in any more: the server is about to stop."""
@@ -160,7 +162,7 @@ class Draining:
         had time to take over their players, and all that this one says was sent."""
         node = self._node
         self._send_all_away()
-        _wait(lambda: node.play.has_stopped and not self._sessions.all, STOP_WITHIN)
+        _wait(lambda: node.play.has_stopped and not self._sessions.all, FINISH_WITHIN_S)
         if node.peers.peers:
             residents, takeovers = node.residents.by_id, node.takeovers
             # Until all players who are to come back at another node are there.
@@ -169,20 +171,20 @@ class Draining:
                     not takeovers.expects
                     and all(r.view is not None or r.dimmed for r in residents.values())
                 ),
-                TAKEOVERS_WITHIN,
+                TAKEOVERS_WITHIN_S,
             )
         node.takeovers.stop()
         node.outbox.publish_all()
-        _wait(node.play.finish, STOP_WITHIN)
+        _wait(node.play.finish, FINISH_WITHIN_S)
         node.peers.publish(DRAINS)
         # A broker that is closed drops what waits to be sent.
-        gevent.sleep(LAST_WORDS)
+        gevent.sleep(LAST_WORDS_S)
 
 
 def _claim(store: Store) -> list[Claimed]:
     """Claim the item of DRAIN_QUEUE; return it, or nothing if another server has it."""
     store.put(DRAIN_QUEUE, [Item("server", 0, "", b"")])
-    return store.claim(DRAIN_QUEUE, 1, DRAIN_LEASE)
+    return store.claim(DRAIN_QUEUE, 1, DRAIN_LEASE_MS)
 
 
 def _wait(done: Callable[[], bool], seconds: float) -> None:
@@ -193,4 +195,4 @@ def _wait(done: Callable[[], bool], seconds: float) -> None:
 
 def _at_once(some: Sized) -> int:
     """Return how many of these clients are sent away at once."""
-    return max(AT_ONCE, len(some) // TURNS)
+    return max(CLIENTS_AT_ONCE, len(some) // TURNS)

@@ -91,7 +91,7 @@ def test_a_player_that_says_goodbye_is_gone_at_once_even_if_it_does_not_hang_up(
 
 
 def test_a_client_in_the_middle_of_its_handshake_is_also_told_of_a_stop(monkeypatch):
-    monkeypatch.setattr(draining, "STOP_WITHIN", PATIENCE)
+    monkeypatch.setattr(draining, "FINISH_WITHIN_S", PATIENCE)
     with inside() as server:
         idle = SocketClient(server.port).hello("Idle")
         with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as late:

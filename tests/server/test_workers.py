@@ -16,7 +16,7 @@ import pytest
 from gevent.event import Event
 
 from flatlands.server import settings
-from flatlands.server.workers.draining import STOP_WITHIN
+from flatlands.server.workers.draining import FINISH_WITHIN_S
 from flatlands.server.workers.supervisor import Child, Supervisor
 from flatlands.server.workers.worker import Worker
 from tests.brokers import redis_servers
@@ -157,7 +157,7 @@ def test_a_client_that_waits_for_a_server_that_stops_is_refused_at_once():
             for client in clients:
                 client.close(None)
         # A test that looks later than that has seen nothing.
-        if waits or took < STOP_WITHIN:
+        if waits or took < FINISH_WITHIN_S:
             break
     assert waits
 

@@ -129,11 +129,11 @@ class Harness:
     ) -> Client:
         """Return a client whose player stands at a position in units."""
         node = (host or self.hosts[0]).node
-        node.residents.spot = lambda near=None: at  # type: ignore[method-assign]
+        node.residents.choose_spot = lambda near=None: at  # type: ignore[method-assign]
         try:
             return self.client(host).hello(name, size)
         finally:
-            del node.residents.spot
+            del node.residents.choose_spot
 
     def settle(self) -> None:
         """Let everything happen that takes no time."""

@@ -327,7 +327,9 @@ class Admission:
         # The player may be at another node, or may have walked on since.
         host: Inviter | None = yield partial(self._node.invitations.find, invitation.id)
         if host is None:
-            host = Inviter(invitation.name, self._node.residents.spot(invitation.place), None)
+            host = Inviter(
+                invitation.name, self._node.residents.choose_spot(invitation.place), None
+            )
         return host
 
     def _worker(self, spawn: Spawn) -> int | None:
@@ -354,7 +356,7 @@ class Admission:
         near = None if isinstance(hello.near, str) else hello.near
         hook = self._node.play.start_place_hook
         chosen = None if hook is None or near is not None else hook()
-        return chosen or self._node.residents.spot(near)
+        return chosen or self._node.residents.choose_spot(near)
 
     def _last_place(self, claim: Claim, hello: Hello) -> Position:
         """Return where a player that comes back was, as far as this node knows.
@@ -447,8 +449,10 @@ class Admission:
         node = self._node
         # It is not a newcomer that only has a look.
         resident.has_acted = True
-        node.residents.become(resident, taken_over.pace, taken_over.lasts, taken_over.values)
-        node.residents.appear(resident, taken_over.name, taken_over.look)
+        node.residents.set_pace_and_values(
+            resident, taken_over.pace, taken_over.lasts, taken_over.values
+        )
+        node.residents.set_name_and_look(resident, taken_over.name, taken_over.look)
         node.router.came(resident.id)
         if tuple(taken_over.recorded[-2:]) == place:
             resident.recorded = dated(taken_over.recorded, handed_over_at)
@@ -466,7 +470,7 @@ class Admission:
         if host is not None and host.way is not None:
             face(self._node.movement, resident, *host.way, self._node.loop.now())
         if self._node.play.hello_hooks:
-            self._node.residents.appear(resident, hello.name, resident.look)
+            self._node.residents.set_name_and_look(resident, hello.name, resident.look)
             resident.owner = hello.owner
             self._node.presence.player_changed(resident.id)
             self._node.play.player_renamed(resident.id, hello.name, hello.owner)

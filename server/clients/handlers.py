@@ -126,7 +126,7 @@ def appear(session: Session, name: str, look: int) -> None:
         session.node.moderation.check_voice(resident.id, resident.owner)
         log_line("rename", player=resident.id, name=cleaned, address=session.address)
         session.node.play.player_renamed(resident.id, cleaned, resident.owner)
-    session.node.residents.appear(resident, cleaned, look)
+    session.node.residents.set_name_and_look(resident, cleaned, look)
 
 
 def invite(session: Session) -> None:

@@ -391,6 +391,6 @@ def _value(at: int, field: Field) -> property:
         me._check()
         values = list(me._resident.values)
         values[at] = value
-        me._node.residents.have(me._resident, values)
+        me._node.residents.set_values(me._resident, values)
 
     return property(lambda me: me._resident.values[at], take, doc=str(field))

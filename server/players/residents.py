@@ -56,7 +56,8 @@ def new_id() -> int:
 
 
 class Residents:
-    """Places are positions (x, y) in units. `set_listeners` must be called before anybody joins."""
+    """The residents of a node: they join, change and leave here. Places are positions (x, y) in
+    units. `set_listeners` must be called before anybody joins."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class Residents:
 
     # Coming and going.
 
-    def spot(self, near: int | Position | None = None) -> Position:
+    def choose_spot(self, near: int | Position | None = None) -> Position:
         """Return a place for a player to begin: beside `near`, or else where newcomers begin.
 
         `near` is a place or the id of a player. An id that is not at this node counts as None.
@@ -230,19 +231,21 @@ class Residents:
         """Publish an event of one of the game's kinds in a square."""
         self._outbox.emit(square, event)
 
-    def appear(self, resident: Resident, name: str, look: int) -> None:
+    def set_name_and_look(self, resident: Resident, name: str, look: int) -> None:
         """Give a resident a name and a look, and publish it if it had others."""
         if (name, look) != (resident.name, resident.look):
             resident.name, resident.look = name, look
             self.renew(resident)
 
-    def become(self, resident: Resident, pace: int, lasts: int, values: Sequence[object]) -> None:
+    def set_pace_and_values(
+        self, resident: Resident, pace: int, lasts: int, values: Sequence[object]
+    ) -> None:
         """Let a resident go at a pace for `lasts` ms (0: for good), and have these values."""
         self._movement.set_pace(resident, pace, lasts and self._loop.now() + lasts)
         if values != resident.values and self.fields.fault(values) is None:
-            self.have(resident, values)
+            self.set_values(resident, values)
 
-    def have(self, resident: Resident, values: Sequence[object]) -> None:
+    def set_values(self, resident: Resident, values: Sequence[object]) -> None:
         """Give a resident values of the game, and publish it if it had others."""
         if tuple(values) != tuple(resident.values):
             resident.values = tuple(values)
@@ -260,7 +263,7 @@ class Residents:
         for at, field in enumerate(self.fields.fields):
             if field.persist and field.allows(fields.get(field.name)):
                 values[at] = fields[field.name]
-        self.have(resident, values)
+        self.set_values(resident, values)
 
     def _renew_tokens(self) -> None:
         """Give clients tokens with what has changed: a node that is killed tells nobody."""

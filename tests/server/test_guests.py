@@ -279,7 +279,7 @@ def test_a_player_that_is_passed_to_another_worker_is_asked_once():
     machine.tell((COLUMNS, 0, 0, 1))
     west, east = machine.hosts
     for host in machine.hosts:
-        host.node.residents.spot = lambda near=None: (2 * 16 * 1024 + 500, 500)
+        host.node.residents.choose_spot = lambda near=None: (2 * 16 * 1024 + 500, 500)
     ada = come(machine, "Ada", host=west)
     machine.arrive()
     machine.run(500)

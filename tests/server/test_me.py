@@ -314,7 +314,7 @@ def test_a_player_that_is_passed_to_another_worker_is_as_it_was():
 def test_what_another_node_wrongly_says_of_a_player_is_not_believed(race):
     harness, a, b = race
     host = a.host.node
-    host.residents.become(host.residents.by_id[a.id], 100, 0, [99, "", False])
+    host.residents.set_pace_and_values(host.residents.by_id[a.id], 100, 0, [99, "", False])
     harness.run(100)
     assert of(a, b).values == [1, "", False]
 

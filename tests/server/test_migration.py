@@ -47,7 +47,7 @@ def kinds(client):
 def begin_in_the_east(machine):
     """Let newcomers begin in the eastern half, whichever worker accepts them."""
     for host in machine.hosts:
-        host.node.residents.spot = lambda near=None: EAST
+        host.node.residents.choose_spot = lambda near=None: EAST
 
 
 def place(machine, name, square, host):

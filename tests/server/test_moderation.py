@@ -229,7 +229,7 @@ def test_a_player_that_is_kicked_while_a_node_asks_for_it_does_not_come_in(two):
 
 def test_a_walker_cannot_be_kicked_and_an_unknown_player_is_no_error(two):
     harness, _a, _b = two
-    walker = harness.node.residents.join("Walker", harness.node.residents.spot())
+    walker = harness.node.residents.join("Walker", harness.node.residents.choose_spot())
     for id in (walker.id, 17):
         moderation(harness).apply(KICK, str(id), 60)
     harness.run(KNOWN)

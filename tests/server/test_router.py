@@ -290,7 +290,7 @@ def test_all_that_a_player_has_goes_with_it(machines):
     client.send(33, "Wanda", 77)
     machines.run(STORE_ANSWER_MS + 1)
     resident = west.node.residents.by_id[client.id]
-    west.node.residents.become(resident, 150, 9000, resident.values)
+    west.node.residents.set_pace_and_values(resident, 150, 9000, resident.values)
     resident.recorded = ((west.loop.now(), *resident.track.at(west.loop.now())),)
     machines.run(500)
     look(machines)
@@ -448,7 +448,7 @@ def test_a_player_keeps_all_it_had_if_the_other_machine_dies_before_it_gets_the_
     west, east = machines.hosts
     client = walker(machines)
     client.send(33, "Wanda", 77)
-    west.node.residents.become(west.node.residents.by_id[client.id], 150, 0, ())
+    west.node.residents.set_pace_and_values(west.node.residents.by_id[client.id], 150, 0, ())
     follow(machines, client, B)
     machines.kill(east)
     machines.run(500)

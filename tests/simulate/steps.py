@@ -380,7 +380,7 @@ class World:
 
     def walker(self, a: int, b: int, _c: int) -> None:
         node = self.host(a).node
-        node.residents.join(f"W{b}", node.residents.spot())
+        node.residents.join(f"W{b}", node.residents.choose_spot())
 
     # What the workers of a machine do
 

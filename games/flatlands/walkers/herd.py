@@ -195,7 +195,7 @@ class Herd:
         """Return where a computer player that was never anywhere begins; for a deer, the middle of
         its meadow."""
         if id < DEER_FROM:
-            return self._residents.spot()
+            return self._residents.choose_spot()
         group = deer.group(id - DEER_FROM)
         if group not in self._meadows:
             self._meadows[group] = deer.meadow(self._stage.terrain, group)

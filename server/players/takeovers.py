@@ -79,8 +79,8 @@ class TakenOver(NamedTuple):
         )
 
     @classmethod
-    def of_message(cls, player: Handover, ahead: int) -> "TakenOver":
-        """Return what another node, whose clock is `ahead` ms behind this node's, has answered."""
+    def of_message(cls, player: Handover, offset_ms: int) -> "TakenOver":
+        """Return what another node, whose clock is `offset_ms` behind this node's, has answered."""
         return cls(
             name=player.known_as,
             seq=player.seq,
@@ -90,7 +90,7 @@ class TakenOver(NamedTuple):
             values=player.values,
             recorded=player.recorded,
             look=player.look,
-            walk=_read_walk(player.walk, ahead),
+            walk=_read_walk(player.walk, offset_ms),
         )
 
 
@@ -111,14 +111,15 @@ def _pack_walk(now: int, track: Track, intent: Intent) -> list[int]:
     return [now, *track.numbers(), kind, *to]
 
 
-def _read_walk(walk: Sequence[int], ahead: int) -> Walk | None:
-    """Return what `_pack_walk` packed, by a clock `ahead` ms ahead; None if there is no walk."""
+def _read_walk(walk: Sequence[int], offset_ms: int) -> Walk | None:
+    """Return what `_pack_walk` packed, by a clock that is `offset_ms` behind; None if there is no
+    walk."""
     if not walk:
         return None
     sent, x, y, dx, dy, start, duration, kind, *to = walk
     make = INTENTS[kind]
     intent = None if make is None else make(*to)
-    return Walk(sent + ahead, Track(x, y, dx, dy, start + ahead, duration), intent)
+    return Walk(sent + offset_ms, Track(x, y, dx, dy, start + offset_ms, duration), intent)
 
 
 #: What is answered to a takeover that a later one of the same player has replaced.
@@ -126,7 +127,8 @@ WITHDRAWN: Final = TakenOver(name="", seq=0, place=(0, 0))
 
 
 class Takeovers:
-    """`was_sent` says whether a player was sent to a node's machine, to go on there (router.py)."""
+    """The takeovers of a node: those that it asks for, and the players that it hands over.
+    `was_sent` says whether a player was sent to a node's machine, to go on there (router.py)."""
 
     def __init__(
         self,
@@ -222,7 +224,7 @@ class Takeovers:
             self._ending.put(id, self._loop.now() + GONE_PUBLISHED_AFTER_MS)
 
     @property
-    def expects(self) -> bool:
+    def awaits_publication(self) -> bool:
         """Whether some player that was handed over has not been published by another node yet."""
         return len(self.released) > len(self._arrived)
 
@@ -272,10 +274,10 @@ class Takeovers:
         """Take the answer to a takeover, if it is for this node."""
         if player.to == self._node:
             is_asked = player.player in self._asked
-            ahead = 0
+            offset_ms = 0
             if is_asked and player.walk:
-                ahead = self._peers.note_message(player.node, player.walk[0])
-            self.settle(player.player, TakenOver.of_message(player, ahead))
+                offset_ms = self._peers.note_message(player.node, player.walk[0])
+            self.settle(player.player, TakenOver.of_message(player, offset_ms))
 
     def settle(self, id: int, taken_over: TakenOver) -> None:
         """Use what another node, or another worker of this machine, had of a player."""

@@ -168,7 +168,7 @@ class Draining:
             # Until all players who are to come back at another node are there.
             _wait(
                 lambda: (
-                    not takeovers.expects
+                    not takeovers.awaits_publication
                     and all(r.view is not None or r.dimmed for r in residents.values())
                 ),
                 TAKEOVERS_WITHIN_S,

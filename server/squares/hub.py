@@ -131,15 +131,16 @@ class Group:
 
 
 class Hub:
-    """There are at least `least` ms between two flushes, even if they cost nothing: each has
-    headers to send."""
+    """Collects what arrives for squares, and flushes it to the sessions that hold them. There are
+    at least `min_interval_ms` between two flushes, even if they cost nothing: each has headers to
+    send."""
 
-    def __init__(self, loop: Loop, least: int = 0) -> None:
+    def __init__(self, loop: Loop, min_interval_ms: int = 0) -> None:
         self._loop = loop
         self.stats = loop.stats
         #: Returns the ms from a flush to the next one, from the number of sessions.
         self.flush_interval: Callable[[int], float] = flush_interval
-        self.least = least
+        self.min_interval_ms = min_interval_ms
         self._groups: dict[Rect, Group] = {}
         #: Square -> the groups that hold it; squares that no session holds are left out.
         self._holding: dict[Square, set[Group]] = {}
@@ -326,7 +327,9 @@ class Hub:
         for sent in begun:
             self._loop.observe("intent_to_write", (self._loop.now() - sent) * 1000)
         puts_off = min(max(late - TIMELY_MS, 0), PUT_OFF_FLUSH_MS)
-        self.interval = max(self.flush_interval(self.sessions_holding), self.least) + puts_off
+        self.interval = (
+            max(self.flush_interval(self.sessions_holding), self.min_interval_ms) + puts_off
+        )
         self.not_before = now + round(self.interval)
         if self._crowds:
             # The room for moves grows with time: a flush right now would have room for one only.

@@ -114,7 +114,7 @@ def test_the_more_screens_there_are_the_fewer_flushes(sessions, ms):
 
 @pytest.mark.parametrize(("least", "interval"), [(0, 25), (250, 250)])
 def test_the_first_flush_comes_at_once_and_others_at_a_pace(hub, loop, least, interval):
-    hub.least = least
+    hub.min_interval_ms = least
     [session] = holders(hub, WEST)
     deliver(hub, (0, 0), "one")
     run(loop)
@@ -196,7 +196,7 @@ def test_a_square_is_shown_again_together_with_what_has_arrived(hub, loop):
         def show(self, squares):
             self.flushes.append((b"", squares, loop.now()))
 
-    hub.least = 40
+    hub.min_interval_ms = 40
     [session] = holders(hub, WEST, kind=Shown)
     deliver(hub, (0, 0), "news")
     run(loop)

@@ -63,12 +63,12 @@ class Hello(NamedTuple):
 
 class Spawn(NamedTuple):
     """Where a client begins, as decided by the worker to which it came: a newcomer at this
-    place with this id, and a player that comes back near it. `met` is the player that has invited
+    place with this id, and a player that comes back near it. `host` is the player that has invited
     it. It was passed from worker to worker `hops` times."""
 
     id: int
     place: Position
-    met: Inviter | None
+    host: Inviter | None
     hops: int = 0
 
 
@@ -160,8 +160,9 @@ class Passing(Protocol):
 
 
 class Admission:
-    """`capacity` is the number of players that the node accepts. `passing` is given if there are
-    other workers to which clients may be passed."""
+    """Decides which clients may play at this node, and as whom. `capacity` is the number of players
+    that the node accepts. `passing` is given if there are other workers to which clients may be
+    passed."""
 
     def __init__(
         self,
@@ -248,10 +249,10 @@ class Admission:
             if not connected or self.passing.pass_hello(request, worker, hello, spawn):
                 return None
         if claim is not None:
-            return (yield from self._bring_back(claim, hello, request, spawn.met))
+            return (yield from self._bring_back(claim, hello, request, spawn.host))
         self._check_seats(request)
         resident = self._node.residents.join(hello.name, spawn.place, id=spawn.id)
-        return self._let_in(resident, hello, spawn.met, back=False)
+        return self._let_in(resident, hello, spawn.host, back=False)
 
     def _check_moderation(self, claim: Claim | None, request: Request, hello: Hello) -> None:
         """Raise Refused if a moderation action keeps a client out."""

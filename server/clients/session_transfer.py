@@ -21,7 +21,7 @@ class PendingHello(NamedTuple):
     has sent since, as (kind, fields)."""
 
     hello: Hello
-    begin: Spawn
+    spawn: Spawn
     early: Sequence[tuple[int, Sequence[object]]]
 
 

@@ -66,7 +66,8 @@ class PendingIntent:
 
 
 class Session(ClientScreen):
-    """A Client for its node's admission (admission.py). `kinds` are the kinds of messages."""
+    """The session of a client: obeys its messages, and is its ClientScreen. For the admission it is
+    a Client (admission.py). `kinds` are the kinds of messages."""
 
     __slots__ = (
         "opened_at",
@@ -146,7 +147,7 @@ class Session(ClientScreen):
             if self.request is not None:
                 self.request.early.append((number, fields))
             else:
-                if number not in _AFTER_INTENTS:
+                if number not in _NEED_NO_INTENTS:
                     self._last_request_at = self.node.loop.now()
                     if self._pending is not None:
                         self._obey_pending()
@@ -366,9 +367,9 @@ _OUR_ERRORS: Final = (
 #: The messages that may come before hello.
 _BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH, protocol.TICKET)
 
-#: The messages that need not wait for the intents before them to be obeyed, and that the store does
-#: not answer.
-_AFTER_INTENTS: Final = (
+#: The messages for which the intents before them need not have been obeyed, since they are intents
+#: themselves or have nothing to do with where the player is. Nor does the store answer any of them.
+_NEED_NO_INTENTS: Final = (
     protocol.WALK,
     protocol.GO,
     protocol.PING,

@@ -207,11 +207,6 @@ def read(payload: bytes) -> list[Any]:
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
-def pack(kind: int, *fields: Any) -> bytes:
-    """Pack a message to a client, of one of the game's kinds."""
-    return _pack([kind, *fields])
-
-
 class BatchBody:
     """The last items of a batch as they were packed, without the first byte of an array.
 

@@ -45,7 +45,8 @@ class Inviter(NamedTuple):
 
 
 class Invitations:
-    """The search for hosts."""
+    """The invitations of a node: finds the hosts of its guests, and a place for each guest of its
+    residents."""
 
     def __init__(
         self,
@@ -75,14 +76,14 @@ class Invitations:
         player. This may be at once, and is within INVITATION_ANSWER_MS."""
         resident = self._residents.by_id.get(id)
         if resident is not None or not self._peers.peers:
-            done(None if resident is None else Inviter(*self._receive(resident)))
+            done(None if resident is None else Inviter(*self._make_room_for_guest(resident)))
             return
         nonce = next(self._nonces)
         self._asked[nonce] = done
         self._overdue.put(nonce, self._loop.now() + INVITATION_ANSWER_MS)
         self._bus.to_player(id, pack(Where(self._node, id, nonce)))
 
-    def _receive(self, host: Resident) -> tuple[str, Position, tuple[int, int]]:
+    def _make_room_for_guest(self, host: Resident) -> tuple[str, Position, tuple[int, int]]:
         """Choose a place for a guest of a player that is here, and let the host look there. Return
         the fields of Inviter."""
         now = self._loop.now()
@@ -110,7 +111,7 @@ class Invitations:
         """Answer another node that asks for a player, if the player is here."""
         resident = self._residents.by_id.get(question.player)
         if resident is not None:
-            name, place, way = self._receive(resident)
+            name, place, way = self._make_room_for_guest(resident)
             answer = Here(self._node, question.node, question.nonce, name, *place, *way)
             self._bus.to_node(question.node, pack(answer))
 

@@ -359,7 +359,7 @@ class Play:
     def player_renamed(self, player: int, name: str, owner: str) -> None:
         """Note that a player of this node has another name; `owner` is the hash of its key."""
         if owner:
-            self.boards.note(owner, player, name)
+            self.boards.rename(owner, player, name)
         self._node.loop.guarded(self.game._on_renamed, player, name, owner)
 
     def player_silenced(self, player: int) -> None:

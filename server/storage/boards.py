@@ -38,8 +38,8 @@ def owner_of(key: str) -> str:
 
 
 class Boards:
-    """The boards of one game. The boards are those of the game `name`. An owner is as in
-    `owner_of`, or "" for a player without a key."""
+    """The boards of the game `name`: who has how many points. An owner is as in `owner_of`, or ""
+    for a player without a key."""
 
     def __init__(self, name: str, store_client: StoreClient, loop: Loop) -> None:
         self._name = name
@@ -85,7 +85,7 @@ class Boards:
         # A player whose name is not known was put there by another program, or cleared.
         return [BoardEntry(names.get(owner, NO_NAME), points, owner) for owner, points in top]
 
-    def note(self, owner: str, player: int, name: str) -> None:
+    def rename(self, owner: str, player: int, name: str) -> None:
         """Give a player its current name on all boards, if it is on any."""
         queue, item = self.entry(owner, player, name)
 

@@ -104,7 +104,7 @@ UNREADABLE = (
 #: What is logged if another node keeps things in another store.
 OTHER_STORE = (
     "another server of this world has a different store, so their players do not see the same "
-    "gems: compare STORE_URL on all servers"
+    "things: compare STORE_URL on all servers"
 )
 
 #: What is logged, and told to operators, if the clocks of nodes differ. Players notice nothing.

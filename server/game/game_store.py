@@ -63,10 +63,11 @@ class GameStore:
         `how` wants nothing.
 
         `how` is called with the things and records of `some` as the store has them, in the same
-        order, each None if it is not there; `Kind.key(id)` names a record that may not be there. It
-        returns a Transaction: what is put, new or instead of what had the same id; what is removed;
-        and points. It must not wait. If somebody else has changed one of them meanwhile, it is
-        called again, eight times at most. At most 100 items, with 64 KB in all.
+        order, each None if it is not there; `Kind.key(id)` names one that may not be there, or a
+        thing that lies where this node sees nothing. It returns a Transaction: what is put, new or
+        instead of what had the same id; what is removed; and points. It must not wait. If somebody
+        else has changed one of them meanwhile, it is called again, eight times at most. At most 100
+        items, with 64 KB in all.
 
             def pay(giver, taker):
                 if giver is None or giver.gold < 5:

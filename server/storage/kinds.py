@@ -149,6 +149,13 @@ class Event(_Fields):
         self._set(values)
 
 
+class Key(NamedTuple):
+    """The thing or record of a kind with an id, whether or not there is one."""
+
+    kind: "type[Thing] | type[Record]"
+    id: str
+
+
 class Thing(_Fields):
     """A kind of things. Its fields are declared as those of an action are (actions.py):
 
@@ -219,6 +226,12 @@ class Thing(_Fields):
         column, row = self.tile
         return (column + CELL // 2) // CELL, (row + CELL // 2) // CELL
 
+    @classmethod
+    def key(cls, id: str) -> Key:
+        """Return what names the thing with an id in a transaction, which reads it wherever it lies,
+        if there is one."""
+        return Key(cls, id)
+
     def again(self, tile: Tile | None = None, after: float = 0, **values: object) -> Self:
         """Return what this thing becomes: it lies on another tile, or the same one, `after` seconds
         later, with other values of some of its fields. Raises ValueError."""
@@ -229,13 +242,6 @@ class Thing(_Fields):
         following.quota_ids = self.quota_ids
         following.after = round(after * 1000)
         return following
-
-
-class Key(NamedTuple):
-    """The record of a kind with an id, whether or not there is one."""
-
-    kind: type["Record"]
-    id: str
 
 
 class Record(_Fields):
@@ -274,7 +280,8 @@ class Record(_Fields):
 
     @classmethod
     def key(cls, id: str) -> Key:
-        """Return what names the record with an id in a step, which reads it, if there is one."""
+        """Return what names the record with an id in a transaction, which reads it, if there is
+        one."""
         return Key(cls, id)
 
     def again(self, **values: object) -> Self:

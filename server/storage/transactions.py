@@ -62,7 +62,7 @@ def transact(
     if isinstance(some, Key) or not isinstance(some, list | tuple):
         raise ValueError(f"a transaction reads a list of things, records and keys, not {some!r}")
     wanted = [_where(items, one) for one in some]
-    if len(set(wanted)) < len(wanted):
+    if len({each[1:] for each in wanted}) < len(wanted):
         raise ValueError("a transaction reads each thing and record once")
 
     def question(store: Store) -> _Plan | None:
@@ -112,6 +112,8 @@ def _where(items: Items, one: Thing | Record | Key) -> _Where:
             raise ValueError(f"{one!r} does not lie anywhere: put it, without reading it")
         return _Where(type(one), items.queue, one.id)
     kind = one.kind if isinstance(one, Key) else type(one)
+    if issubclass(kind, Thing):
+        return _Where(kind, items.queue, one.id)
     queue = items.records.get(kind)
     if queue is None:
         raise ValueError(f"the game has no Records of the class {kind.__name__}")
@@ -133,11 +135,12 @@ def _read_all(items: Items, store: Store, wanted: Sequence[_Where]) -> list[_Rea
 def _what(
     items: Items, kind: type[Thing] | type[Record], item: Item | None
 ) -> Thing | Record | None:
-    """Return what an item stands for; None if it is over, or a thing that does not lie yet."""
+    """Return what an item stands for; None if it is over, is a thing of another kind, or one that
+    does not lie yet."""
     if issubclass(kind, Record):
         return items.read_record(kind, item)
     found = None if item is None else items.read_thing(item.id, item.body)
-    return None if found is None or found[1] else found[0]
+    return None if found is None or found[1] or type(found[0]) is not kind else found[0]
 
 
 def _plan(items: Items, read: Sequence[_Read], transaction: Transaction) -> _Plan:

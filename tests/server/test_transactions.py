@@ -102,6 +102,29 @@ def test_the_world_puts_things_down_changes_and_takes_them_and_counts_points(wor
     world.check()  # all points are those that were counted
 
 
+def test_a_transaction_finds_a_thing_by_its_id_where_its_node_sees_nothing(world):
+    world.join("Ada", 0, at=(1, 1))
+    here, there = world.game(0).store, world.game(1).store
+    here.put(Tower((900, 900), height=1))
+    items, store = world.game(0).node.play.items, world.game(0).node.store_client.store
+    things = [items.read_thing(item.id, item.body)[0] for item in store.each(items.queue)]
+    [id] = [thing.id for thing in things if isinstance(thing, Tower)]
+
+    def higher(tower):
+        return Transaction([tower.again(height=tower.height + 1)])
+
+    assert there.transact([Tower.key(id)], higher) and here.transact([Tower.key(id)], higher)
+    found = []
+    # A key of another kind finds nothing, and nobody reads one item twice.
+    there.transact([Coin.key(id)], found.append)
+    there.transact([Tower.key(id)], found.append)
+    assert found[0] is None and (found[1].tile, found[1].height) == ((900, 900), 3)
+    with pytest.raises(ValueError, match="reads each thing and record once"):
+        there.transact([Tower.key(id), Coin.key(id)], lambda *_: None)
+    assert there.transact([Tower.key(id)], lambda tower: Transaction(remove=[tower]))
+    assert not here.transact([Tower.key(id)], lambda tower: tower and Transaction(remove=[tower]))
+
+
 def test_one_node_at_a_time_puts_down_what_the_world_does_by_itself(world):
     ada = world.join("Ada", 0, at=(38, 0))
     world.run(4.5)

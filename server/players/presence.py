@@ -68,12 +68,22 @@ class _Row(NamedTuple):
     owner: str
 
 
+class _Gone(NamedTuple):
+    """A player who has gone, its owner, the id of its item in the queue, and how often it
+    was claimed."""
+
+    player: int
+    owner: str
+    item: str
+    calls: int
+
+
 class _Found(NamedTuple):
     """What a turn has found in the store: the nodes that have died, each with the rows of its
-    players, and those who have gone, as (item, owner, number of calls)."""
+    players, and those who have gone."""
 
     dead: list[tuple[str, dict[int, _Row]]]
-    gone: list[tuple[str, str, int]]
+    gone: list[_Gone]
 
 
 class Presence:
@@ -207,7 +217,11 @@ class Presence:
             for rows in [store.group(self._rows, lease.id)]
         ]
         claimed = store.claim(self._gone, GONE_AT_ONCE, CLAIM_MS)
-        return _Found(dead, [(one.id, one.body.decode(), one.tries) for one in claimed])
+        gone_now = [
+            _Gone(int(one.id.partition(" ")[0]), one.body.decode(), one.id, one.tries)
+            for one in claimed
+        ]
+        return _Found(dead, gone_now)
 
     def _write(self, store: Store, rows: dict[int, _Row]) -> None:
         """Put these rows in place of those that other nodes have written."""
@@ -238,8 +252,8 @@ class Presence:
         self._forget(gone)
         for node, rows in found.dead:
             self._later(ABSENT_MS - NODE_LEASE_MS, partial(self._look_for, rows, node))
-        for item, owner, calls in found.gone:
-            self._spawn(self._call, item, owner, calls)
+        if found.gone:
+            self._ask_nodes([one.player for one in found.gone], partial(self._call_all, found.gone))
 
     def _failed(self, changed: set[int]) -> None:
         self._turning = False
@@ -261,26 +275,37 @@ class Presence:
     def _look_for(self, rows: dict[int, _Row], node: str | None = None) -> None:
         """Remove the rows of those players whom no node has; then end the lease of the dead node
         that had them, if that is given."""
-        ids, nonces = list(rows), []
-        for at in range(0, len(ids), PRESENCE_PLAYERS_MOST):
-            nonces.append(nonce := next(self._nonces))
-            self._asked[nonce] = set(ids[at : at + PRESENCE_PLAYERS_MOST])
-            query = PresenceQuery(self._node, nonce, ids[at : at + PRESENCE_PLAYERS_MOST])
-            self._bus.to_all(pack(query))
-        self._later(ANSWERS_MS, lambda: self._looked_for(rows, nonces, node))
 
-    def _looked_for(self, rows: dict[int, _Row], nonces: list[int], node: str | None) -> None:
-        absent = [id for nonce in nonces for id in self._asked.pop(nonce)]
-        gone = {id: rows[id] for id in absent if id not in self._residents.by_id}
+        def answered(absent: list[int]) -> None:
+            self._store_client.ask(lambda store: question(store, absent), lambda _none: done())
 
-        def question(store: Store) -> None:
-            self._remove(store, gone)
+        def question(store: Store, absent: list[int]) -> None:
+            self._remove(store, {id: rows[id] for id in absent})
             if node is not None:
                 store.done(self._leases, [node])
 
-        # If the store fails, the lease ends once more, and the absent are looked for again.
-        own = rows if node is None else {}
-        self._store_client.ask(question, lambda _none: self._forget(own))
+        def done() -> None:
+            # If the store fails, the lease ends once more, and the absent are looked for again.
+            if node is None:
+                self._forget(rows)
+
+        self._ask_nodes(list(rows), answered)
+
+    def _ask_nodes(self, players: list[int], answered: Callable[[list[int]], None]) -> None:
+        """Call `answered` with those of these players whom no node has, when all had time to
+        answer."""
+        nonces = []
+        for at in range(0, len(players), PRESENCE_PLAYERS_MOST):
+            nonces.append(nonce := next(self._nonces))
+            some = players[at : at + PRESENCE_PLAYERS_MOST]
+            self._asked[nonce] = set(some)
+            self._bus.to_all(pack(PresenceQuery(self._node, nonce, some)))
+
+        def found() -> None:
+            absent = [id for nonce in nonces for id in self._asked.pop(nonce)]
+            answered([id for id in absent if id not in self._residents.by_id])
+
+        self._later(ANSWERS_MS, found)
 
     def on_presence_query(self, query: PresenceQuery) -> None:
         """Answer another node that asks for players, if some are here."""
@@ -296,15 +321,19 @@ class Presence:
 
     # Those who have gone.
 
-    def _call(self, item: str, owner: str, calls: int) -> None:
-        """Call the game for somebody who has gone, unless that player is back, until that has
+    def _call_all(self, gone: list[_Gone], absent: list[int]) -> None:
+        """Call the game for those who have gone, and whom no node has."""
+        for one in gone:
+            self._spawn(self._call, one, one.player not in absent)
+
+    def _call(self, gone: _Gone, back: bool) -> None:
+        """Call the game for somebody who has gone, unless that player is `back`, until that has
         succeeded, or has failed CALLS_MOST times."""
-        player = int(item.partition(" ")[0])
         try:
-            back = self.is_online(player)
+            back = back or self.is_online(gone.player)
         except StoreUnavailable:
             return
-        if back or self._gone_listener(player, owner) or calls >= CALLS_MOST:
+        if back or self._gone_listener(gone.player, gone.owner) or gone.calls >= CALLS_MOST:
             self._store_client.ask(
-                lambda store: store.done(self._gone, [item]), lambda _count: None
+                lambda store: store.done(self._gone, [gone.item]), lambda _count: None
             )

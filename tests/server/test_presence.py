@@ -106,6 +106,22 @@ def test_a_player_who_is_taken_over_stays_online_and_is_not_called_gone(world):
     assert not gone(world) and online(world) == 1
 
 
+def test_a_player_who_is_back_before_its_row_is_written_is_not_called_gone(world):
+    ada = world.join("Ada", 0, at=(1, 1))
+    world.join("Bob", 2, at=(4, 4))
+    world.run(2)
+    # Its new node writes nothing for a while.
+    world._harness.hosts[1].node.presence._turning = True
+    ada.leave()
+    world.run(0.1)
+    ada.back(1)
+    world.run(5)
+    assert not gone(world) and not world.game(2).is_online(ada.id)
+    world._harness.hosts[1].node.presence._turning = False
+    world.run(2)
+    assert not gone(world) and world.game(2).is_online(ada.id)
+
+
 def test_a_node_that_stands_still_for_long_keeps_its_players(world):
     ada = world.join("Ada", 0, at=(1, 1))
     world.run(2)

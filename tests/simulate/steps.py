@@ -33,6 +33,7 @@ from tests import bare
 from tests.server.harness import Harness
 from tests.server.machine import Machine
 from tests.simulate.ground import WRITTEN_WITHIN, Ground, Painted
+from tests.simulate.online import RIGHT_WITHIN_MS, Online
 from tests.simulate.rule import Broken, check, check_ways
 from tests.simulate.things import (
     MOVED_AFTER,
@@ -99,6 +100,11 @@ class Plan(NamedTuple):
     cells: bool = False
 
 
+def _with_presence(game: type[Any]) -> type[Any]:
+    """Return a game that also knows who is online."""
+    return type("Game", (game,), {"presence": True, "__module__": game.__module__})
+
+
 class World:
     """A world that is played: the bare one, or another game, by a class that inherits from this one
     and has what is different there. The steps in `WHAT` are its methods."""
@@ -133,7 +139,11 @@ class World:
             clock=clock,
             stores=stores if stored else lambda: None,
             crowd_from=3 if plan.crowds else CROWD_FROM,
-            play=self.painted if plan.cells else self.game,
+            play=self.painted
+            if plan.cells
+            else _with_presence(self.game)
+            if plan.things
+            else self.game,
             options=self.options(plan),
             paced=True,
         )
@@ -158,6 +168,7 @@ class World:
         self.longest, self._began = 0, clock.time
         #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
         self.ways: dict[int, set[tuple[int, ...]]] = {}
+        self.online = Online(self.harness, stores()) if plan.things else None
         self.ground = Ground(self.harness, stores() if stored else None) if plan.cells else None
         self.things: Things | None = None
         #: How many seconds a thing lies.
@@ -182,6 +193,8 @@ class World:
         """
         if self.things is not None:
             self.things.serve(host)
+        if self.online is not None:
+            self.online.serve(host)
         if self.ground is not None:
             self.ground.serve(host)
         residents: set[Resident] = set()
@@ -496,6 +509,9 @@ class World:
             if lasting:
                 raise Broken(f"a screen stays wrong about things: {lasting}")
             self.things.check()
+        if self.online is not None:
+            self.run(RIGHT_WITHIN_MS)
+            self.online.check()
 
 
 #: The steps, and about how many in a hundred are of each kind.

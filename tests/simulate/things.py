@@ -69,7 +69,7 @@ class Wren(Me):
     __slots__ = ("answer",)
 
     def __init__(self, host: Host, owner: str) -> None:
-        resident: Any = SimpleNamespace(id=1, name="Wren", owner=owner, screen=None)
+        resident: Any = SimpleNamespace(id=1, name="Wren", owner=owner, session=None)
         super().__init__(host.node, resident)
         #: What became of its attempt.
         self.answer = "unknown"
@@ -82,7 +82,7 @@ class Wren(Me):
         self.answer = "taken" if taken else "missed"
         return taken
 
-    def tell(self, name: str, *fields: Any) -> None:
+    def send(self, name: str, *fields: Any) -> None:
         """Ignore the message: this player has no client."""
 
 

@@ -141,7 +141,7 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
                 assert grid.square(*player.track.at(loop.now())) == square
         # A node that comes later asks for full state.
         node.replicas.squares[0, 0].sync.request()
-        until(lambda: node.replicas.squares[0, 0].sync.confirmed)
+        until(lambda: node.replicas.squares[0, 0].sync.is_confirmed)
         for name in ("malformed", "gaps", "repairs", "nodes_lost", "nodes_refused", "errors"):
             assert not stats[name], name
         counts = others.counts()

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from gevent.event import AsyncResult
 
+from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.server.messages import protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import (
@@ -107,8 +108,9 @@ class Delivery:
 
     def send(self, player: int, name: str, fields: list[object]) -> None:
         """Send to the page of a player, at whichever node it is."""
-        if not self._show(player, pack_message(name, fields)):
-            self._bus.to_player(player, pack(Send(self._node, player, 0, name, fields)))
+        shown, payload = self._pack_send(player, 0, name, fields)
+        if not self._show(player, shown):
+            self._bus.to_player(player, payload)
 
     def send_to_owner(self, owner: str, name: str, fields: list[object]) -> None:
         """Send to all pages on which a person plays, at whichever nodes."""
@@ -120,8 +122,8 @@ class Delivery:
     def deliver(self, player: int, name: str, fields: list[object]) -> bool:
         """Send to the page of a player, and return whether a node that has the player has written
         that to an open connection. It waits for DELIVERY_MS at most."""
-        shown, nonce = pack_message(name, fields), next(self._nonces)
-        payload = pack(Send(self._node, player, nonce, name, fields))
+        nonce = next(self._nonces)
+        shown, payload = self._pack_send(player, nonce, name, fields)
         until, answer = self._loop.now() + DELIVERY_MS, self._loop.result()
         self._requests[nonce] = _Request(player, until, shown, payload, answer)
         try:
@@ -130,6 +132,19 @@ class Delivery:
         finally:
             del self._requests[nonce]
             self._tries.drop(nonce)
+
+    def _pack_send(
+        self, player: int, nonce: int, name: str, fields: list[object]
+    ) -> tuple[bytes, bytes]:
+        """Return a message as the player's page gets it, and as its node does. What would be too
+        long for another node is refused, though the player may be here. Raises ValueError."""
+        shown, payload = (
+            pack_message(name, fields),
+            pack(Send(self._node, player, nonce, name, fields)),
+        )
+        if len(payload) > PAYLOAD_LIMIT:
+            raise ValueError(f"a payload has at most {PAYLOAD_LIMIT} bytes, not {len(payload)}")
+        return shown, payload
 
     def _try(self, nonce: int) -> None:
         """Deliver a message that waits for an answer, or ask other nodes to do so."""
@@ -157,9 +172,8 @@ class Delivery:
     def on_send_to_owner(self, message: SendToOwner) -> None:
         """Show a message to a person, in each of its windows at this node."""
         shown = _read(message.name, message.fields)
-        for resident in self._residents.by_id.values():
-            if resident.owner == message.owner and resident.session is not None:
-                resident.session.answer(shown)
+        for player in self._presence.players_of(message.owner):
+            self._show(player, shown)
 
     def on_send(self, message: Send) -> None:
         """Show a message to a player if it is here, and answer if the sender waits for that."""

@@ -21,8 +21,10 @@ from flatlands.server.game.me import Me
 from flatlands.server.game.messages import Messages
 from flatlands.server.game.messages import check as check_messages
 from flatlands.server.game.part_hooks import _M, PartHooks, PlayerView
+from flatlands.server.messages.peer_protocol import OWNER_CHARS_MOST
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.messages.texts import TEXT_LIMIT, clean
+from flatlands.server.players.residents import ID_MOST
 from flatlands.server.storage.boards import BoardEntry
 from flatlands.server.storage.kinds import NAME_CHARS_MOST, Event, Record, Thing, check_tile
 from flatlands.server.storage.records import Records
@@ -96,6 +98,12 @@ def _are_phrases(chat: object) -> bool:
         and 0 < len(chat) <= PHRASES_MOST
         and all(isinstance(text, str) and clean(text, TEXT_LIMIT) == text for text in chat)
     )
+
+
+def _check_id(player: object) -> None:
+    """Raise ValueError, with a sentence for its author, if this is not a player's id."""
+    if type(player) is not int or not 0 <= player <= ID_MOST:
+        raise ValueError(f"name a player by its id, such as me.id, not by {player!r}")
 
 
 def _check_name(name: str) -> None:
@@ -255,6 +263,7 @@ class Part(PartHooks[_M]):
         `broadcast_local` does to all of this node. It does not wait. A page that cannot be reached
         now never gets it. Raises ValueError."""
         self._check_message(name, fields)
+        _check_id(player)
         self.node.delivery.send(player, name, list(fields))
 
     def deliver(self, player: int, name: str, *fields: object) -> bool:
@@ -263,6 +272,7 @@ class Part(PartHooks[_M]):
         and asks again if that takes long; after a second nobody has. If the player changes its node
         meanwhile, its page may get the message twice. Raises ValueError."""
         self._check_message(name, fields)
+        _check_id(player)
         return self.node.delivery.deliver(player, name, list(fields))
 
     def send_to_owner(self, owner: str, name: str, *fields: object) -> None:
@@ -272,6 +282,8 @@ class Part(PartHooks[_M]):
         `presence = True` have this. Raises ValueError."""
         self._check_message(name, fields)
         self._check_presence()
+        if type(owner) is not str or len(owner) > OWNER_CHARS_MOST:
+            raise ValueError(f"name a person by its owner, such as me.owner, not by {owner!r}")
         if owner:
             self.node.delivery.send_to_owner(owner, name, list(fields))
 
@@ -293,6 +305,7 @@ class Part(PartHooks[_M]):
         whose connection is lost counts until it has left. It waits for the store. Raises
         StoreUnavailable."""
         self._check_presence()
+        _check_id(player)
         return self.node.presence.is_online(player)
 
     def _check_presence(self) -> None:

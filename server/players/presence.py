@@ -61,11 +61,13 @@ CALLS_MOST: Final = 5
 
 
 class _Row(NamedTuple):
-    """What the store has of a player: its node, its incarnation, and its owner."""
+    """What the store has of a player: its node, its incarnation, and its owner. `term` grows when
+    the node writes all its rows again, so that nobody removes them as they were before."""
 
     node: int
     incarnation: int
     owner: str
+    term: int
 
 
 class _Gone(NamedTuple):
@@ -115,6 +117,9 @@ class Presence:
         self._owners: dict[int, str] = {}
         self._players: dict[str, set[int]] = {}
         self._enabled = self._turning = False
+        #: When the turn began that has last renewed the lease, and how often this node has written
+        #: all its rows because that was long ago.
+        self._renewed_at = self._term = 0
         self._nonces = itertools.count(1)
         #: The questions that wait for answers -> the players whom nobody has yet.
         self._asked: dict[int, set[int]] = {}
@@ -185,9 +190,13 @@ class Presence:
         if self._turning:
             return
         now, here = self._loop.now(), self._residents.by_id
+        if now - self._renewed_at >= NODE_LEASE_MS:
+            # Another node may have taken this one for dead, and removed its rows.
+            self._term += 1
+            self._changed.update(here)
         changed, self._changed = self._changed, set()
         new = {
-            id: _Row(self._node, incarnation(here[id].seq), here[id].owner)
+            id: _Row(self._node, incarnation(here[id].seq), here[id].owner, self._term)
             for id in changed
             if id in here and id >= FIRST_PERSON_ID
         }
@@ -201,7 +210,7 @@ class Presence:
         self._turning = True
         self._store_client.ask(
             lambda store: self._bring_up_to_date(store, new, gone),
-            lambda found: self._up_to_date(found, new, gone),
+            lambda found: self._up_to_date(now, found, new, gone),
             lambda: self._failed(changed),
         )
 
@@ -241,11 +250,13 @@ class Presence:
     def _remove(self, store: Store, rows: dict[int, _Row]) -> None:
         """Remove those of these rows that nobody has replaced: their players have gone."""
         for id, row in rows.items():
-            gone = Item(f"{id} {row.incarnation}", 0, "", row.owner.encode())
+            gone = Item(f"{id} {row.incarnation} {row.term}", 0, "", row.owner.encode())
             store.take(self._rows, str(id), [(self._gone, gone)], only=msgpack.packb(row))
 
-    def _up_to_date(self, found: _Found, new: dict[int, _Row], gone: Iterable[int]) -> None:
-        self._turning = False
+    def _up_to_date(
+        self, asked: int, found: _Found, new: dict[int, _Row], gone: Iterable[int]
+    ) -> None:
+        self._turning, self._renewed_at = False, asked
         self._written.update(new)
         for id in new:
             self._absent.pop(id, None)

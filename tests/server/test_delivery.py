@@ -137,6 +137,15 @@ def test_a_person_gets_it_in_each_window(world):
     world.game(0).send_to_owner("", "paid", 6)
     world.run(0.1)
     assert [player.message("paid") for player in (one, two, bob)] == [[5], [5], None]
+    # A node at which the person plays no more hears nothing of it.
+    channel = world._harness.hosts[1].node.channels.owner(owner)
+    assert channel in world._harness.hosts[1].broker.channels
+    two.leave()
+    world.run(0.1)
+    assert channel not in world._harness.hosts[1].broker.channels
+    world.game(1).send_to_owner(owner, "paid", 7)
+    world.run(0.1)
+    assert one.message("paid") == [7]
 
 
 def test_each_node_hears_the_news_and_one_that_is_cut_off_does_not(world, two):
@@ -189,6 +198,30 @@ def test_what_pages_cannot_read_is_refused_at_once(world, call):
             getattr(world.game(0), call)(*to, name, field)
     with pytest.raises(ValueError, match="at most 65536 bytes"):
         getattr(world.game(0), call)(*to, "name", list(range(100_000)))
+
+
+def test_a_message_that_is_too_long_for_another_node_is_refused_for_a_player_here(world, two):
+    ada, _bob = two
+    for call in world.game(0).send, world.game(0).deliver:
+        with pytest.raises(ValueError, match="at most 65536 bytes"):
+            call(ada.id, "name", "x" * 65_530)
+
+
+@pytest.mark.parametrize("id", [None, "5", True, -1, 2**53, 1.5, ("me",)])
+def test_what_is_no_id_and_no_owner_is_refused(world, id):
+    game = world.game(0)
+    for call in (
+        lambda: game.send(id, "n"),
+        lambda: game.deliver(id, "n"),
+        lambda: game.is_online(id),
+    ):
+        with pytest.raises(ValueError, match="name a player by its id"):
+            call()
+    if id != "5":
+        with pytest.raises(ValueError, match="name a person by its owner"):
+            game.send_to_owner(id, "n")
+    with pytest.raises(ValueError, match="name a person by its owner"):
+        game.send_to_owner("o" * 65, "n")
 
 
 def test_only_a_hook_that_may_wait_can_wait_for_an_answer(world, two):

@@ -135,6 +135,25 @@ def test_a_node_that_stands_still_for_long_keeps_its_players(world):
     assert not gone(world) and world.game(1).is_online(ada.id)
 
 
+@pytest.mark.parametrize("seconds", [3, 9, 10.6, 10.9, 11.2, 14, 40])
+def test_players_of_a_node_that_stood_still_have_their_rows_again(world, seconds):
+    ada, bob = world.join("Ada", 0, at=(1, 1)), world.join("Bob", 1, at=(30, 1))
+    world.run(2)
+    host = world._harness.hosts[0]
+    host.freeze()
+    world.run(seconds)
+    host.thaw()
+    world.run(CLAIM_MS / 1000 + 5)
+    # Others may have called them gone meanwhile, but they play.
+    assert ada.playing and rows(world).keys() == {ada.id, bob.id}
+    assert world.game(1).is_online(ada.id) and online(world, 2) == 2
+    before = gone(world).count(ada.id)
+    assert before == 0 or seconds > 10
+    ada.leave()
+    world.run(3)
+    assert gone(world).count(ada.id) == before + 1 and rows(world).keys() == {bob.id}
+
+
 def test_two_halves_of_a_split_world_call_nobody_gone(world):
     ada, bob = world.join("Ada", 0, at=(1, 1)), world.join("Bob", 1, at=(4, 4))
     world.run(2)

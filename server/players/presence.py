@@ -109,6 +109,8 @@ class Presence:
         self._rows = self._leases = self._gone = ""
         #: The players of this node who have come, gone or got an owner since the last turn.
         self._changed: set[int] = set()
+        #: Those of them who have left the game here, with the rows that they would have now.
+        self._left: dict[int, _Row] = {}
         #: The rows that this node has written and not removed, by the players' ids.
         self._written: dict[int, _Row] = {}
         #: Since when those of them are absent who have not left here, or were last looked for.
@@ -145,8 +147,12 @@ class Presence:
         if not self._enabled:
             return
         self._changed.add(id)
-        resident = self._residents.by_id.get(id)
+        resident, last = self._residents.by_id.get(id), self._residents.departed.get(id)
         before, owner = self._owners.pop(id, ""), "" if resident is None else resident.owner
+        if resident is not None:
+            self._left.pop(id, None)
+        elif last is not None and id >= FIRST_PERSON_ID:
+            self._left[id] = _Row(self._node, incarnation(last[0]), before, self._term)
         if owner:
             self._owners[id] = owner
         if before != owner:
@@ -200,8 +206,10 @@ class Presence:
             for id in changed
             if id in here and id >= FIRST_PERSON_ID
         }
+        left, self._left = self._left, {}
+        gone = {id: self._written[id] for id in left if id in self._written}
+        brief = {id: row for id, row in left.items() if id not in gone}
         missing = [id for id in changed if id not in here and id in self._written]
-        gone = {id: self._written[id] for id in missing if id in self._residents.departed}
         self._absent.update((id, now) for id in missing if id not in gone)
         late = [id for id, since in self._absent.items() if now - since >= ABSENT_MS]
         if late:
@@ -209,17 +217,24 @@ class Presence:
             self._look_for({id: self._written[id] for id in late})
         self._turning = True
         self._store_client.ask(
-            lambda store: self._bring_up_to_date(store, new, gone),
+            lambda store: self._bring_up_to_date(store, new, gone, brief),
             lambda found: self._up_to_date(now, found, new, gone),
-            lambda: self._failed(changed),
+            lambda: self._failed(changed, left),
         )
 
     def _bring_up_to_date(
-        self, store: Store, new: dict[int, _Row], gone: dict[int, _Row]
+        self,
+        store: Store,
+        new: dict[int, _Row],
+        gone: dict[int, _Row],
+        brief: dict[int, _Row],
     ) -> _Found:
+        """Renew the lease, write `new` rows, and remove those of players who have `gone`; `brief`
+        are the rows of those who came and left since the last turn."""
         store.replace(self._leases, Item(str(self._node), NODE_LEASE_MS, "", b""))
-        self._write(store, new)
-        self._remove(store, gone)
+        brief = self._without_newer(store, brief)
+        self._write(store, {**new, **brief})
+        self._remove(store, {**gone, **brief})
         dead = [
             (lease.id, {int(row.id): _Row(*msgpack.unpackb(row.body)) for row in rows})
             for lease in store.claim(self._leases, 1, CLAIM_MS)
@@ -231,6 +246,16 @@ class Presence:
             for one in claimed
         ]
         return _Found(dead, gone_now)
+
+    def _without_newer(self, store: Store, rows: dict[int, _Row]) -> dict[int, _Row]:
+        """Return those of these rows whose players have not come back elsewhere since."""
+        ids, newer = list(rows), set()
+        for at in range(0, len(ids), CALL_ITEMS_MOST):
+            some = map(str, ids[at : at + CALL_ITEMS_MOST])
+            for id, item in store.get(self._rows, some).items():
+                if _Row(*msgpack.unpackb(item.body)).incarnation > rows[int(id)].incarnation:
+                    newer.add(int(id))
+        return {id: row for id, row in rows.items() if id not in newer}
 
     def _write(self, store: Store, rows: dict[int, _Row]) -> None:
         """Put these rows in place of those that other nodes have written."""
@@ -266,9 +291,11 @@ class Presence:
         if found.gone:
             self._ask_nodes([one.player for one in found.gone], partial(self._call_all, found.gone))
 
-    def _failed(self, changed: set[int]) -> None:
+    def _failed(self, changed: set[int], left: dict[int, _Row]) -> None:
         self._turning = False
         self._changed |= changed
+        again = {id: row for id, row in left.items() if id not in self._residents.by_id}
+        self._left = {**again, **self._left}
 
     def _forget(self, ids: Iterable[int]) -> None:
         """Forget rows that are removed. Whoever is back by then gets another one."""

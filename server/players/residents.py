@@ -157,11 +157,11 @@ class Residents:
         self._movement.leave(resident, handed_over=True)
         self.departed.pop(resident.id, None)
         self._oblivion.put(resident.id, self._loop.now() + HANDED_OVER_MS)
+        self._changed_listener(resident.id)
 
     def _remove(self, resident: Resident) -> None:
         del self.by_id[resident.id]
         self._partings.drop(resident)
-        self._changed_listener(resident.id)
 
     def remember(self, resident: Resident) -> None:
         """Remember the last seq and place of a player that is here no longer, for LEFT_FOR_MS."""

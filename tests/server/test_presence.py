@@ -64,6 +64,39 @@ def test_all_nodes_know_how_many_play_in_the_world_and_who(world):
     assert call == (ada.id, owner) and owner
 
 
+@pytest.mark.parametrize("away", [False, True])
+def test_a_player_who_comes_and_leaves_within_a_moment_is_called_gone(world, away):
+    world.join("Bob", 1, at=(30, 1))
+    world.run(2)
+    if away:
+        world.lose_store()
+    brief = [world.join(f"P{n}", n % 3, at=(n, 5)) for n in range(6)]
+    owners = [world.game(n % 3).player(one.id).owner for n, one in enumerate(brief)]
+    for one in brief:
+        one.leave()
+    if away:
+        # Longer than a node remembers who has left.
+        world.run(90)
+        assert not gone(world)
+        world.heal()
+        world.run(CLAIM_MS / 1000)
+    world.run(3)
+    calls = [call for host in world._harness.hosts for call in host.node.game.gone]
+    assert sorted(calls) == sorted(zip([one.id for one in brief], owners, strict=True))
+    assert all(owners) and len(rows(world)) == 1
+
+
+def test_a_player_who_leaves_at_once_and_comes_back_elsewhere_is_not_called_gone(world):
+    world.join("Bob", 2, at=(30, 1))
+    world.run(2)
+    ada = world.join("Ada", 0, at=(1, 1))
+    ada.leave()
+    ada.back(1)
+    world.run(5)
+    assert not gone(world) and world.game(2).is_online(ada.id)
+    assert rows(world)[ada.id] == world._harness.hosts[1].node.id
+
+
 def test_a_player_whose_connection_is_lost_counts_until_it_has_left(world):
     ada = world.join("Ada", 0, at=(1, 1))
     ada.walk(1, 0)

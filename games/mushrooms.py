@@ -2,8 +2,8 @@
 
 from flatlands import Event, Me, Part, Thing
 
-#: How many mushrooms lie in a cell, which has 64 x 64 tiles.
-MUSHROOMS_PER_CELL = 6
+#: How many mushrooms lie in a plot, which has 64 x 64 tiles.
+MUSHROOMS_PER_PLOT = 6
 
 
 class Mushroom(Thing, reach=1):
@@ -20,9 +20,9 @@ class Mushrooms(Part):
     things = (Mushroom,)
     events = (Sparks,)
 
-    def plant(self, cell: tuple[int, int]) -> list[Thing]:
-        """Return the mushrooms of a cell."""
-        tiles = [self.somewhere(cell) for _ in range(MUSHROOMS_PER_CELL)]
+    def plant(self, plot: tuple[int, int]) -> list[Thing]:
+        """Return the mushrooms of a plot."""
+        tiles = [self.somewhere(plot) for _ in range(MUSHROOMS_PER_PLOT)]
         return [Mushroom(tile) for tile in tiles if tile is not None]
 
     def on_touch(self, me: Me, thing: Mushroom) -> None:

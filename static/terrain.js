@@ -22,7 +22,7 @@ const MEADOW = 33000;
 
 export const PATH_WITHIN = 24, PATH_FAR = 160;   // 1/16 tile
 
-const CELL = 64, STRAY = 24, WARP = 96;
+const PLOT_SIDE = 64, STRAY = 24, WARP = 96;
 const RAMP_WIDTH = 3, RAMP_LONGEST = 9;
 export const PLAZA_WITHIN = 7;
 const CLEARING = 12, CLEARING_ENDS = 44;
@@ -209,15 +209,15 @@ export class Terrain {
     return Math.floor((upper * 1024 + (lower - upper) * down) / 1048576);
   }
 
-  /** Return the tile [x, y] at which the paths of cell (i, j) meet. */
+  /** Return the tile [x, y] at which the paths of plot (i, j) meet. */
   waypoint(i, j) {
     if (i === 0 && j === 0) return [0, 0];
     const h = this.#hash(5, i, j);
-    return [i * CELL + (h & 0xffff) % (2 * STRAY + 1) - STRAY,
-      j * CELL + (h >>> 16) % (2 * STRAY + 1) - STRAY];
+    return [i * PLOT_SIDE + (h & 0xffff) % (2 * STRAY + 1) - STRAY,
+      j * PLOT_SIDE + (h >>> 16) % (2 * STRAY + 1) - STRAY];
   }
 
-  /** Return the paths [x0, y0, x1, y1] that may pass through cell (i, j). */
+  /** Return the paths [x0, y0, x1, y1] that may pass through plot (i, j). */
   edges(i, j) {
     const edges = [];
     for (const k of [i - 1, i]) {
@@ -243,10 +243,10 @@ export class Terrain {
 
   #measurePaths(left, top, distances) {
     const reach = Math.floor((WARP + PATH_FAR) / 16) + 1;
-    const cellOf = (tile) => Math.floor((tile + CELL / 2) / CELL);
+    const plotOf = (tile) => Math.floor((tile + PLOT_SIDE / 2) / PLOT_SIDE);
     const near = new Map();
-    for (let j = cellOf(top - reach); j <= cellOf(top + CHUNK + reach); j++) {
-      for (let i = cellOf(left - reach); i <= cellOf(left + CHUNK + reach); i++) {
+    for (let j = plotOf(top - reach); j <= plotOf(top + CHUNK + reach); j++) {
+      for (let i = plotOf(left - reach); i <= plotOf(left + CHUNK + reach); i++) {
         for (const [x0, y0, x1, y1] of this.edges(i, j)) {
           if (Math.min(x0, x1) - reach > left + CHUNK || Math.max(x0, x1) + reach < left
             || Math.min(y0, y1) - reach > top + CHUNK || Math.max(y0, y1) + reach < top) continue;

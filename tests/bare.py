@@ -50,21 +50,21 @@ class Game(Engine):
     def __init__(self, node: object, options: Options | None = None, alone: bool = True) -> None:
         super().__init__(node, options or Options(), alone)
 
-    def plant(self, cell: Tile) -> list[Thing]:
+    def plant(self, plot: Tile) -> list[Thing]:
         """Return the apples of a part of the world."""
-        tiles = [self.somewhere(cell) for _ in range(self.options.apples)]
+        tiles = [self.somewhere(plot) for _ in range(self.options.apples)]
         return [Apple(tile) for tile in tiles if tile is not None]
 
     def on_touch(self, me: Me, apple: Apple) -> None:
         """Let the player that comes first pick an apple."""
-        pause, tile = self.options.pause, self.somewhere(apple.cell) or apple.tile
+        pause, tile = self.options.pause, self.somewhere(apple.plot) or apple.tile
         then = [apple.again(tile, after=random.uniform(pause / 2, pause * 3 / 2))]
         if me.take(apple, then, scores=[(BOARD, 1)]):
             me.send("found", apple.id, apple.version)
 
     def stock(self, apple: Apple, purse: str) -> bool:
         """Take an apple away for a purse, without a player; return whether it was still there."""
-        tile = self.somewhere(apple.cell) or apple.tile
+        tile = self.somewhere(apple.plot) or apple.tile
 
         def taken(there: Apple | None, has: Purse | None) -> Transaction | None:
             if there is None or there.version != apple.version:

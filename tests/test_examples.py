@@ -203,8 +203,8 @@ class Game(Engine):
     def begin(self):
         return (0, 0)
 
-    def plant(self, cell):
-        return [Apple((3, 0), colour=5)] if cell == (0, 0) else []
+    def plant(self, plot):
+        return [Apple((3, 0), colour=5)] if plot == (0, 0) else []
 
     def on_step(self, me, tiles):
         self.floor[tiles] = 4

@@ -42,8 +42,8 @@ class Hunt(Engine):
         if ticket == "no":
             raise Refused("ticket", "you have none that counts")
 
-    def plant(self, cell):
-        return [Coin((3, 0), worth=2)] if cell == (0, 0) else []
+    def plant(self, plot):
+        return [Coin((3, 0), worth=2)] if plot == (0, 0) else []
 
     def on_step(self, me, tiles):
         self.floor[tiles] = me.id % 9 + 1

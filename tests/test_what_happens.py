@@ -21,8 +21,8 @@ class Game(Engine):
     #: What all nodes have noticed, and the node times at which one was called alone.
     noticed, ticks = [], []
 
-    def plant(self, cell):
-        return [Coin((3, 0))] if cell == (0, 0) else []
+    def plant(self, plot):
+        return [Coin((3, 0))] if plot == (0, 0) else []
 
     def on_join(self, me, back):
         self.noticed.append(f"{me.name} is {'back' if back else 'new'} with {me.coins}")

@@ -6,7 +6,7 @@ module never uses a float, and keeps nothing except bounded caches.
 
 The ground has three layers. Value noise over lattices of 64, 32 and 16 tiles makes the height: low
 ground is water, high ground is plateaus, and the slope below each of them is a rim of rock. A
-second noise turns some of the grass between into woods. A waypoint in each cell of 64 tiles makes
+second noise turns some of the grass between into woods. A waypoint in each plot of 64 tiles makes
 the paths: each is joined to some of its neighbours, so that all are connected, and a third noise
 bends the paths. They lead over everything, so a player that follows them can walk on for ever.
 
@@ -63,8 +63,8 @@ GROUND_LIMIT: Final = 2**30
 
 #: One Terrain keeps so many chunks, of about 400 bytes each.
 CACHED_CHUNKS = 16384
-#: One Terrain keeps so many cells, of about 700 bytes each.
-CACHED_CELLS = 4096
+#: One Terrain keeps so many plots, of about 700 bytes each.
+CACHED_PLOTS = 4096
 
 # The blocked tiles of a chunk are one number, with bit y * CHUNK + x for each tile. _BOX[h][w] is
 # the number of a box of w + 1 by h + 1 tiles in the first corner.
@@ -90,8 +90,8 @@ MEADOW: Final = 33000
 PATH_WITHIN: Final = 24
 PATH_FAR: Final = 160
 
-CELL: Final = 64  # tiles between waypoints
-STRAY: Final = 24  # tiles: how far a waypoint may be from the middle of its cell, along each axis
+PLOT_SIDE: Final = 64  # tiles between waypoints
+STRAY: Final = 24  # tiles: how far a waypoint may be from the middle of its plot, along each axis
 WARP: Final = 96  # 1/16 tile: how far the bending noise moves a path at most
 MIDDLE_STEPS: Final = 6  # in which the middle of a bent path is found
 
@@ -199,9 +199,9 @@ class Terrain:
     def __init__(self, seed: int) -> None:
         self.seed = seed & _MASK
         self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 11)]
-        #: Chunk -> its blocked tiles; cell -> its paths.
+        #: Chunk -> its blocked tiles; plot -> its paths.
         self._chunks = Recent(self._blocked_tiles, CACHED_CHUNKS)
-        self._cells = Recent(self._joined, CACHED_CELLS)
+        self._plots = Recent(self._joined, CACHED_PLOTS)
         #: The column and row of the chunk in which `blocked` looked last, and that chunk's tiles.
         #: Initially that is a chunk far beyond GROUND_LIMIT.
         self._column = self._row = GROUND_LIMIT
@@ -299,23 +299,23 @@ class Terrain:
         return hash32(hash32(x * _ACROSS + self._salts[layer]) + y * _DOWN)
 
     def waypoint(self, i: int, j: int) -> tuple[int, int]:
-        """Return the tile at which paths meet in cell (i, j); in cell (0, 0) it is the origin."""
+        """Return the tile at which paths meet in plot (i, j); in plot (0, 0) it is the origin."""
         if i == 0 and j == 0:
             return 0, 0
         h = self._hash(_WAYPOINTS, i, j)
         return (
-            i * CELL + (h & 0xFFFF) % (2 * STRAY + 1) - STRAY,
-            j * CELL + (h >> 16) % (2 * STRAY + 1) - STRAY,
+            i * PLOT_SIDE + (h & 0xFFFF) % (2 * STRAY + 1) - STRAY,
+            j * PLOT_SIDE + (h >> 16) % (2 * STRAY + 1) - STRAY,
         )
 
     def edges(self, i: int, j: int) -> Sequence[tuple[int, int, int, int]]:
-        """Return the paths, as tiles (x0, y0, x1, y1), that may pass through cell (i, j).
+        """Return the paths, as tiles (x0, y0, x1, y1), that may pass through plot (i, j).
 
-        Every four cells form a block. Three of the four pairs of neighbours in it are joined, and
+        Every four plots form a block. Three of the four pairs of neighbours in it are joined, and
         one of the two pairs across its border with each adjacent block, so everything is connected
         and nothing looks like a grid. The origin is joined to all its neighbours.
         """
-        return self._cells[i, j]
+        return self._plots[i, j]
 
     def middle(self, px: int, py: int) -> tuple[int, int]:
         """Return the tile nearest to a point of a path. The point is given in 1/16 tile, as if no
@@ -330,8 +330,8 @@ class Terrain:
             x, y = x + (dx + 8) // 16, y + (dy + 8) // 16
         return best
 
-    def _joined(self, cell: tuple[int, int]) -> Sequence[tuple[int, int, int, int]]:
-        i, j = cell
+    def _joined(self, plot: tuple[int, int]) -> Sequence[tuple[int, int, int, int]]:
+        i, j = plot
         edges = []
         for k in (i - 1, i):
             if self._joins_right(k, j):
@@ -342,7 +342,7 @@ class Terrain:
         return edges
 
     def _joins_right(self, i: int, j: int) -> bool:
-        """Return whether a path joins the waypoints of the cells (i, j) and (i + 1, j)."""
+        """Return whether a path joins the waypoints of the plots (i, j) and (i + 1, j)."""
         if j == 0 and -1 <= i <= 0:
             return True
         # Two bits of a block's hash say which pair in it is not joined, and one bit each says in
@@ -351,7 +351,7 @@ class Terrain:
         return h >> 2 & 1 == j % 2 if i % 2 else h & 3 != j % 2
 
     def _joins_down(self, i: int, j: int) -> bool:
-        """Return whether a path joins the waypoints of the cells (i, j) and (i, j + 1)."""
+        """Return whether a path joins the waypoints of the plots (i, j) and (i, j + 1)."""
         if i == 0 and -1 <= j <= 0:
             return True
         h = self._hash(_BLOCKS, i // 2, j // 2)
@@ -379,13 +379,13 @@ class Terrain:
 
     def _edges_around(self, x: int, y: int) -> set[tuple[int, int, int, int]]:
         """Return the paths that may be within PATH_FAR of a tile."""
-        # Bending moves a tile by up to WARP, perhaps into the next cell.
+        # Bending moves a tile by up to WARP, perhaps into the next plot.
         reach = (WARP + PATH_FAR) // 16 + 1
         return {
             edge
-            for j in {_cell(y - reach), _cell(y + reach)}
-            for i in {_cell(x - reach), _cell(x + reach)}
-            for edge in self._cells[i, j]
+            for j in {plot_index(y - reach), plot_index(y + reach)}
+            for i in {plot_index(x - reach), plot_index(x + reach)}
+            for edge in self._plots[i, j]
         }
 
     def _blocked_tiles(self, chunk: tuple[int, int]) -> _Chunk:
@@ -453,15 +453,15 @@ class Terrain:
     def _without_paths(self, blocked: int, left: int, top: int) -> int:
         """Clear the flags of the tiles that are within PATH_WITHIN of a path.
 
-        All these paths pass through the chunk's cell: bending and half a path's width together are
-        less than 8 tiles, and STRAY keeps other paths 8 tiles away from the cell.
+        All these paths pass through the chunk's plot: bending and half a path's width together are
+        less than 8 tiles, and STRAY keeps other paths 8 tiles away from the plot.
         """
-        i, j = _cell(left), _cell(top)
+        i, j = plot_index(left), plot_index(top)
         # In 1/16 tile, from where the chunk's corner is if bending moves it farthest back.
         x, y = left * 16 - WARP, top * 16 - WARP
         paths = [
             (x0 * 16 - x, y0 * 16 - y, (x1 - x0) * 16, (y1 - y0) * 16)
-            for x0, y0, x1, y1 in self._cells[i, j]
+            for x0, y0, x1, y1 in self._plots[i, j]
         ]
         near = [path for path in paths if _is_near(*path)]
         if not near:
@@ -475,9 +475,9 @@ class Terrain:
         return blocked ^ _around(blocked, px, py, end_x * 16 - x, end_y * 16 - y)
 
 
-def _cell(tile: int) -> int:
-    """Return the column or row of the cell in which a column or row of tiles lies."""
-    return (tile + CELL // 2) // CELL
+def plot_index(tile: int) -> int:
+    """Return the column or row of the plot in which a column or row of tiles lies."""
+    return (tile + PLOT_SIDE // 2) // PLOT_SIDE
 
 
 def _wild(x: int, y: int) -> int:

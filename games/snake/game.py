@@ -14,8 +14,8 @@ BODY_SECONDS = 3
 PACE_PER_BITE = 0.04
 #: A snake that has eaten more gets no faster.
 BITES_MOST = 30
-#: How many pieces of food lie in a cell, which has 64 x 64 tiles.
-FOOD_PER_CELL = 48
+#: How many pieces of food lie in a plot, which has 64 x 64 tiles.
+FOOD_PER_PLOT = 48
 #: Food comes back this long after a snake has eaten it.
 REGROW_SECONDS = 10
 #: How many colours there are, from 1 on: snakes of the same colour pass through each other.
@@ -55,9 +55,9 @@ class Game(Engine[Snake]):
     messages = {"board": {"rows": list[tuple[str, int]]}}
     bodies = Cells(persist=False, forget=BODY_SECONDS)
 
-    def plant(self, cell: Tile) -> list[Thing]:
-        """Let food lie in a cell."""
-        return [Food(tile) for _ in range(FOOD_PER_CELL) if (tile := self.somewhere(cell))]
+    def plant(self, plot: Tile) -> list[Thing]:
+        """Let food lie in a plot."""
+        return [Food(tile) for _ in range(FOOD_PER_PLOT) if (tile := self.somewhere(plot))]
 
     def on_step(self, me: Snake, tiles: list[Tile]) -> None:
         """Let a snake go on, or fall if its head has run into another one."""
@@ -76,7 +76,7 @@ class Game(Engine[Snake]):
             return
         then = []
         if isinstance(food, Food):
-            then = [food.again(self.somewhere(food.cell), after=REGROW_SECONDS)]
+            then = [food.again(self.somewhere(food.plot), after=REGROW_SECONDS)]
         if me.take(food, then=then, scores=[("eaten", 1)]):
             me.eaten = min(me.eaten + 1, BITES_MOST)
             me.pace(1 + PACE_PER_BITE * me.eaten)
@@ -87,7 +87,7 @@ class Game(Engine[Snake]):
         if me.fallen:
             x, y = me.tile
             around = random.sample(range(49), me.eaten + 3)
-            me.leave(*[Crumb((x + n % 7 - 3, y + n // 7 - 3)) for n in around])
+            me.put(*[Crumb((x + n % 7 - 3, y + n // 7 - 3)) for n in around])
             me.teleport(self.somewhere((0, 0)) or (0, 0))
             me.eaten, me.fallen = 0, False
             me.pace(1)

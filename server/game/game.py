@@ -31,7 +31,7 @@ from flatlands.server.storage.records import Records
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
-from flatlands.world.terrain import CELL, Terrain
+from flatlands.world.terrain import PLOT_SIDE, Terrain
 from flatlands.world.track import UNIT, Heading, Intent, Tile
 
 _F = TypeVar("_F", bound=Callable[..., None])
@@ -359,10 +359,11 @@ class Part(PartHooks[_M]):
         resident = self.node.residents.by_id.get(id)
         return None if resident is None else self.game.me(self.node, resident)
 
-    def somewhere(self, cell: Tile) -> Tile | None:
-        """Return a random tile of a cell that a player can stand on, or None if none was found."""
+    def somewhere(self, plot: Tile) -> Tile | None:
+        """Return a random tile of a plot that a player can stand on, or None if none was found."""
+        first = -(PLOT_SIDE // 2)
         for _ in range(SOMEWHERE_TRIES):
-            column, row = (at * CELL + random.randrange(CELL) - CELL // 2 for at in cell)
+            column, row = (at * PLOT_SIDE + random.randrange(PLOT_SIDE) + first for at in plot)
             if not self.node.terrain.blocked(column, row):
                 return column, row
         return None

@@ -200,19 +200,19 @@ class Me(PlayerInfo):
                     self._note_own_thing(one)
         return taken
 
-    def leave(self, *things: Thing) -> None:
-        """Leave things on their tiles. The log says who has left one with a text. It waits for the
+    def put(self, *things: Thing) -> None:
+        """Put things on their tiles. The log says who has put one with a text. It waits for the
         store. Raises PlayerGone, unless the player has left the game here; StoreUnavailable if the
         store does not answer; Refused if no more can lie there (`room`), if the person has as many
         as it may have (`most`), or if they are counted per owner and it has none (`key`); and
-        ValueError. Those before the one that is refused have then been left."""
+        ValueError. Those before the one that is refused then lie there."""
         if self.id not in self._node.residents.departed:
             self._check()
-        left: list[Thing] = []
+        done: list[Thing] = []
         try:
-            self._node.play.items.leave(things, self.owner, left)
+            self._node.play.items.put(things, self.owner, done)
         finally:
-            for thing in left:
+            for thing in done:
                 if thing._wordy:
                     log_line("thing", player=self.id, id=thing.id, tile=str(thing.tile))
 

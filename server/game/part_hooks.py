@@ -55,7 +55,7 @@ class PartHooks(Generic[_M]):
         """A player has left the game: it has closed its page, or has been away for ten seconds.
 
         It is called at the player's node, and may wait. It is not called if that node dies.
-        `me.leave` can put down what the player carried; anything else it would do raises
+        `me.put` can put down what the player carried; anything else it would do raises
         PlayerGone.
         """
 
@@ -121,9 +121,9 @@ class PartHooks(Generic[_M]):
         up to 1,000 news wait meanwhile, and more are left out.
         """
 
-    def plant(self, cell: Tile) -> Iterable[Thing]:
-        """Return the things that are to lie in a cell of the ground, of 64 x 64 tiles. It is called
-        when somebody comes near the cell for the first time, or for the first time after a day.
+    def plant(self, plot: Tile) -> Iterable[Thing]:
+        """Return the things that are to lie in a plot of the ground, of 64 x 64 tiles. It is called
+        when somebody comes near the plot for the first time, or for the first time after a day.
 
         Cell (column, row) begins with the tile column 64 * column - 32, and rows likewise. What
         this returns is put there once, even if it is called more than once: a thing that still lies

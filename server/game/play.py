@@ -252,12 +252,12 @@ class Play:
         row = event._row(number, player, *event._shows())
         self._node.residents.emit(square, row)
 
-    def _plant(self, cell: Tile) -> list[Thing] | None:
-        """Return what is to lie in a cell; None if one of the hooks has failed."""
-        found = [hook(cell) for hook in self._plants]
+    def _plant(self, plot: Tile) -> list[Thing] | None:
+        """Return what is to lie in a plot; None if one of the hooks has failed."""
+        found = [hook(plot) for hook in self._plants]
         if None in found:
             return None
-        some: list[Thing] | None = self._check(chain(*found), cell)
+        some: list[Thing] | None = self._check(chain(*found), plot)
         return some
 
     def ask(self, guest: Guest, ticket: str) -> None:
@@ -387,9 +387,9 @@ def _declare_player_fields(node: GameNode, fields: Sequence[Field]) -> None:
     node.square_context.declare_players(enters(fields), entries)
 
 
-def _planted(part: AnyPart, cell: Tile) -> list[Thing]:
-    """Return what a part plants in a cell, up to one thing more than is allowed."""
-    return list(islice(part.plant(cell), THINGS_A_STEP + 1))
+def _planted(part: AnyPart, plot: Tile) -> list[Thing]:
+    """Return what a part plants in a plot, up to one thing more than is allowed."""
+    return list(islice(part.plant(plot), THINGS_A_STEP + 1))
 
 
 def _said(node: GameNode, parts: Sequence[AnyPart], me: Me, text: str) -> None:

@@ -40,16 +40,16 @@ THINGS_A_STEP: Final = 100
 #: The most things in one message between nodes.
 THINGS_A_MESSAGE: Final = 6
 
-#: Players leave no more in a square where this many things lie.
+#: Players put no more into a square where this many things lie.
 CROWDED: Final = 500
 
 #: An item whose id begins with QUOTA_PREFIX is a unit of quota. Each thing of a kind with limits
 #: has one of the units that there are for its square, or for its owner.
 QUOTA_PREFIX: Final = "of "
 
-#: A unit of quota is free this long after it was taken if nothing was left for it: the node may
-#: have died in between.
-LEFT_WITHIN_MS: Final = 5 * 60_000
+#: A unit of quota is free this long after it was taken if no thing has it: the node may have
+#: died in between.
+UNUSED_QUOTA_MS: Final = 5 * 60_000
 
 #: A unit of quota is checked this long after its thing is over.
 QUOTA_CHECK_MS: Final = 30_000
@@ -58,7 +58,7 @@ QUOTA_CHECK_MS: Final = 30_000
 #: its kind that put it there; no field can have this name. Without it, the number is 0.
 SCHEMA_VERSION_KEY: Final = ""
 
-#: What a player who may leave nothing in a square is told.
+#: What a player who may put nothing into a square is told.
 NO_ROOM: Final = "there is no room for this here: walk on a little"
 
 _T = TypeVar("_T")
@@ -236,11 +236,11 @@ class Items:
     # answer.
 
     def check_things(
-        self, things: Iterable[_Thing], cell: Tile | None = None, *, left: bool = False
+        self, things: Iterable[_Thing], plot: Tile | None = None, *, by_player: bool = False
     ) -> list[_Thing]:
         """Check and return things that a game wants to lie somewhere. Those that lay nowhere yet
-        get ids: by the `cell` that they are planted in and their numbers there, or at random.
-        `left`: a player leaves or changes them. Raises ValueError."""
+        get ids: by the `plot` that they are planted in and their numbers there, or at random.
+        `by_player`: a player puts or changes them. Raises ValueError."""
         # The game may keep its objects, and use them again.
         some = [copy.copy(thing) for thing in islice(things, THINGS_A_STEP + 1)]
         if len(some) > THINGS_A_STEP:
@@ -251,14 +251,14 @@ class Items:
             known = self._kinds.get(kind)
             if known is None or known.kind is not type(thing):
                 raise ValueError(f"{thing!r}: the game's `things` do not list this class")
-            if not left:
+            if not by_player:
                 _check_put(thing)
-            if cell not in (None, thing.cell):
-                raise ValueError(f"{thing!r} was planted for cell {cell}, but lies in another")
+            if plot not in (None, thing.plot):
+                raise ValueError(f"{thing!r} was planted for plot {plot}, but lies in another")
             if not thing.id:
                 name = f"{random.getrandbits(64):016x}"
-                if cell is not None:
-                    name = f"{cell[0]}:{cell[1]}:{numbers[kind]}"
+                if plot is not None:
+                    name = f"{plot[0]}:{plot[1]}:{numbers[kind]}"
                 thing.id, thing.version = f"{kind}:{name}", self._loop.now()
                 numbers[kind] += 1
         if len({thing.id for thing in some}) < len(some):
@@ -334,7 +334,7 @@ class Items:
                 raise ValueError(
                     f"change {before!r} into what its again() returns, on the same tile"
                 )
-            changed.extend(self.check_things([after], left=True))
+            changed.extend(self.check_things([after], by_player=True))
             return self.item(changed[0])[1]
 
         self.wait(lambda store: store.change(self.queue, thing.id, make))
@@ -344,33 +344,33 @@ class Items:
         self.publish(changed)
         return changed[0]
 
-    def leave(
-        self, things: Sequence[Thing], owner: str = "", left: list[Thing] | None = None
+    def put(
+        self, things: Sequence[Thing], owner: str = "", done: list[Thing] | None = None
     ) -> None:
-        """Let things lie somewhere for an owner, or "" for none, one after the other, and add each
-        that lies there to `left`. Raises Refused, and ValueError."""
+        """Put things on their tiles for an owner, or "" for none, one after the other, and add each
+        that lies there to `done`. Raises Refused, and ValueError."""
         if any(isinstance(thing, Thing) and thing.id for thing in things):
             raise ValueError(
                 "a thing that already lies somewhere must be taken first, and put in `then`"
             )
-        some, left = self.check_things(things, left=True), [] if left is None else left
+        some, done = self.check_things(things, by_player=True), [] if done is None else done
 
         def question(store: Store) -> None:
             squares = {name_of(self.square(thing)) for thing in some}
             if any(len(store.group(self.queue, square)) >= CROWDED for square in squares):
                 raise Refused("room", NO_ROOM, None)
             for thing in some:
-                self._leave(store, thing, owner)
-                left.append(thing)
+                self._put(store, thing, owner)
+                done.append(thing)
 
         try:
             self.wait(question)
         finally:
-            self._loop.stats["things_left"] += len(left)
-            self.publish(left)
+            self._loop.stats["things_put"] += len(done)
+            self.publish(done)
 
-    def _leave(self, store: Store, thing: Thing, owner: str) -> None:
-        """Put a thing that nobody has left yet into the store. Raises Refused."""
+    def _put(self, store: Store, thing: Thing, owner: str) -> None:
+        """Put a new thing into the store. Raises Refused."""
         kind, square = type(thing), name_of(self.square(thing))
         if kind.per_owner is not None:
             if not owner:
@@ -391,11 +391,11 @@ class Items:
         """Take a unit of the quota of an owner or a square for a thing; return whether there was
         one."""
         kind, square = type(thing), name_of(self.square(thing))
-        lasts = LEFT_WITHIN_MS if kind.lasts is None else round(kind.lasts * 1000) + QUOTA_CHECK_MS
+        lasts = UNUSED_QUOTA_MS if kind.lasts is None else round(kind.lasts * 1000) + QUOTA_CHECK_MS
         for number in range(most):
             group = f"{QUOTA_PREFIX}{of} {kind.__name__}"
-            id, delay = f"{group} {number}", min(lasts, LEFT_WITHIN_MS)
-            # Two may leave something at two nodes at the same time: then one of them gets it.
+            id, delay = f"{group} {number}", min(lasts, UNUSED_QUOTA_MS)
+            # Two may put something at two nodes at the same time: then one of them gets it.
             if store.put(self.queue, [Item(id, delay, group, square.encode())]):
                 thing.quota_ids = [*thing.quota_ids, id]
                 return True
@@ -469,7 +469,7 @@ def _check_put(thing: Thing) -> None:
     kind = type(thing)
     if kind._is_counted():
         raise ValueError(
-            f"{thing!r}: only players can leave or change a thing with per_square or per_owner"
+            f"{thing!r}: only players can put or change a thing with per_square or per_owner"
         )
     if thing.id and kind.fields != kind._shown:
         raise ValueError(f"{thing!r} has hidden fields: use change(), which reads them")

@@ -18,7 +18,7 @@ from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION
 from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import clean
 from flatlands.world.grid import Square
-from flatlands.world.terrain import CELL
+from flatlands.world.terrain import plot_index
 from flatlands.world.things import Thing as Row
 from flatlands.world.track import UNIT, Tile
 
@@ -221,10 +221,10 @@ class Thing(_Fields):
         return (cls.per_square, cls.per_owner) != (None, None)
 
     @property
-    def cell(self) -> Tile:
-        """The cell of 64 x 64 tiles in which it lies."""
+    def plot(self) -> Tile:
+        """The plot of 64 x 64 tiles in which it lies."""
         column, row = self.tile
-        return (column + CELL // 2) // CELL, (row + CELL // 2) // CELL
+        return plot_index(column), plot_index(row)
 
     @classmethod
     def key(cls, id: str) -> Key:

@@ -157,7 +157,7 @@ def _plan(items: Items, read: Sequence[_Read], transaction: Transaction) -> _Pla
     for thing in things:
         _check_follows(thing, old.get(thing.id))
     there = [
-        *items.check_things([one for one in things if one.id in old], left=True),
+        *items.check_things([one for one in things if one.id in old], by_player=True),
         *items.check_things([one for one in things if one.id not in old]),
     ]
     put: list[Thing | Record] = [*there]

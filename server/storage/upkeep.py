@@ -20,7 +20,7 @@ from flatlands.server.storage.kinds import Thing
 from flatlands.server.storage.reach import name_of
 from flatlands.stores.base import CALL_ITEMS_MOST, Claimed, Item, Store
 from flatlands.world.grid import Grid, Square
-from flatlands.world.terrain import CELL
+from flatlands.world.terrain import plot_index
 from flatlands.world.things import Thing as Row
 from flatlands.world.track import Tile
 
@@ -48,7 +48,7 @@ QUOTA_AGAIN_MS = 24 * 3600 * 1000
 #: The body of an item that stands for a part of the ground that is planted.
 PLANTED: Final = b"planted"
 
-#: Returns what is to lie in a cell; None if that failed.
+#: Returns what is to lie in a plot; None if that failed.
 Plant = Callable[[Tile], Sequence[Thing] | None]
 
 
@@ -67,13 +67,13 @@ class Upkeep:
                 loop.every(RECORDS_SWEEP_MS, partial(self._sweep, queue))
 
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Row]]:
-        """Yield what lies in some squares, for the Reader, after putting down the cells they touch
+        """Yield what lies in some squares, for the Reader, after putting down the plots they touch
         to be planted. It waits for the store."""
         # A store that this version of the game may not use is left as it is.
         self._items.learn(store)
         if self._plant is not None:
-            cells = {cell for square in squares for cell in self._cells(square)}
-            seeds = [Item(f"{i}:{j}", 0, "", b"") for i, j in cells]
+            plots = {plot for square in squares for plot in self._plots_of(square)}
+            seeds = [Item(f"{i}:{j}", 0, "", b"") for i, j in plots]
             parts = [
                 seeds[at : at + CALL_ITEMS_MOST] for at in range(0, len(seeds), CALL_ITEMS_MOST)
             ]
@@ -81,12 +81,12 @@ class Upkeep:
                 self._growing.set(self._loop.now())
         yield from self._items.fetch(store, squares)
 
-    def _cells(self, square: Square) -> Iterator[Tile]:
-        """Yield the cells that a square touches."""
+    def _plots_of(self, square: Square) -> Iterator[Tile]:
+        """Yield the plots that a square touches."""
         left, top = square[0] * self._grid.side, square[1] * self._grid.side
         last = self._grid.side - 1
-        for i in range((left + CELL // 2) // CELL, (left + last + CELL // 2) // CELL + 1):
-            for j in range((top + CELL // 2) // CELL, (top + last + CELL // 2) // CELL + 1):
+        for i in range(plot_index(left), plot_index(left + last) + 1):
+            for j in range(plot_index(top), plot_index(top + last) + 1):
                 yield i, j
 
     def _sweep(self, queue: str) -> None:
@@ -130,7 +130,7 @@ class Upkeep:
             )
         if seeds:
             # Planting may take some ms for each, and must not wait.
-            self._loop.call_soon(lambda: self._loop.schedule_batches(seeds, 1, 1, self._plant_cell))
+            self._loop.call_soon(lambda: self._loop.schedule_batches(seeds, 1, 1, self._plant_plot))
         if len(claimed) == GROW_AT_ONCE:
             self._growing.set(self._loop.now())
 
@@ -152,8 +152,8 @@ class Upkeep:
 
         items.ask(question, answered)
 
-    def _plant_cell(self, id: str) -> None:
-        """Put what the game plants in a cell in place of its item, which this node has claimed;
+    def _plant_plot(self, id: str) -> None:
+        """Put what the game plants in a plot in place of its item, which this node has claimed;
         publish that."""
         i, j = map(int, id.split(":"))
         planted = None if self._plant is None else self._plant((i, j))

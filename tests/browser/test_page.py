@@ -42,8 +42,8 @@ class Game(Engine):
     things = [Apple]
     floor = Cells()
 
-    def plant(self, cell):
-        return [Apple((3, 2), colour=5)] if cell == (0, 0) else []
+    def plant(self, plot):
+        return [Apple((3, 2), colour=5)] if plot == (0, 0) else []
 
     def on_step(self, me, tiles):
         self.floor[tiles] = 3

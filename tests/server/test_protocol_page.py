@@ -212,7 +212,7 @@ NUMBERS = {
         f"happens more than {session.PATIENCE.burst:g} times ({session.PATIENCE.rate:g} are",
     ],
     "nodes": [
-        f"due {items.LEFT_WITHIN_MS // 60_000} minutes after it was taken",
+        f"due {items.UNUSED_QUOTA_MS // 60_000} minutes after it was taken",
         f"{seconds(items.QUOTA_CHECK_MS)} after a thing",
         f"lease ends after {seconds(upkeep.GROW_CLAIMED_MS)}",
         f"lets go {seconds(replicas.LINGER)} after the last",

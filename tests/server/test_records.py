@@ -59,8 +59,8 @@ class Runs(Game):
         super().__init__(node, options, alone)
         self.rounds = []
 
-    def plant(self, cell):
-        return [Prize((0, 0))] if cell == (0, 0) else []
+    def plant(self, plot):
+        return [Prize((0, 0))] if plot == (0, 0) else []
 
     def on_touch(self, me, prize):
         if me.take(prize, [Line(f"{me.name}/prize", what="a prize"), prize.again(after=5)]):

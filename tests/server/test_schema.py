@@ -114,8 +114,8 @@ def old():
     class Game(Engine):
         ground, things = plain(), [Apple]
 
-        def plant(self, cell):
-            return [Apple((4, 4), colour=5, owner="Ada")] if cell == (0, 0) else []
+        def plant(self, plot):
+            return [Apple((4, 4), colour=5, owner="Ada")] if plot == (0, 0) else []
 
     return Game
 
@@ -231,7 +231,7 @@ def test_parts_made_by_a_function_count_too(kept):
 
     def basket(colour):
         things = [kind(name="Pear", colour=colour)]
-        part = type("Basket", (Part,), {"things": things, "plant": lambda self, cell: []})
+        part = type("Basket", (Part,), {"things": things, "plant": lambda self, plot: []})
         game = new()
         game.parts = [lambda of: part(of)]
         return game

@@ -19,10 +19,10 @@ from flatlands.server.squares.peers import OTHER_STORE, OTHER_STORE_AFTER_MS
 from flatlands.server.storage.boards import TOP_KEPT_MS
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
 from flatlands.server.storage.items import (
-    LEFT_WITHIN_MS,
     QUOTA_CHECK_MS,
     QUOTA_PREFIX,
     THINGS_A_STEP,
+    UNUSED_QUOTA_MS,
 )
 from flatlands.server.storage.reader import SQUARE_AGAIN_MS
 from flatlands.server.storage.upkeep import GROW_EVERY_MS, PLANT_FAILED_MS, QUOTA_AGAIN_MS
@@ -49,7 +49,7 @@ class Egg(Thing, reach=0.5, lasts=10):
 
 
 class Orchard(Engine):
-    """Two apples in each cell. What happens to them is noted; tests say what is to be done."""
+    """Two apples in each plot. What happens to them is noted; tests say what is to be done."""
 
     ground = plain()
     things = [Apple, Egg]
@@ -58,9 +58,9 @@ class Orchard(Engine):
         super().__init__(node, options, alone)
         self.touched, self.planted, self.then, self.takes = [], [], None, True
 
-    def plant(self, cell):
-        self.planted.append(cell)
-        column, row = (64 * at for at in cell)
+    def plant(self, plot):
+        self.planted.append(plot)
+        column, row = (64 * at for at in plot)
         return [Apple((column + 5, row)), Apple((column + 20, row), colour=4)]
 
     def on_touch(self, me, thing):
@@ -72,7 +72,7 @@ class Orchard(Engine):
 
     @action(rate=10, burst=20)
     def lay(self, me, note: str = text(0, 20)):
-        me.leave(Egg(me.tile, note=note))
+        me.put(Egg(me.tile, note=note))
 
     @action(rate=10, burst=20)
     def best(self, me):
@@ -134,7 +134,7 @@ def test_things_that_a_game_plants_lie_there_once_for_all_nodes(orchard):
     kind, id, version, x, y, colour = lying(a)["Apple:0:0:1"]
     assert (kind, id, colour) == (0, "Apple:0:0:1", 4) and version > 0
     assert (x, y) == (4 * UNIT + UNIT // 2, UNIT // 2)
-    planted = [cell for host in harness.hosts for cell in harness.game_of(host).planted]
+    planted = [plot for host in harness.hosts for plot in harness.game_of(host).planted]
     assert len(planted) == len(set(planted)) >= 1
 
 
@@ -329,8 +329,8 @@ def test_what_a_player_puts_on_another_tile_is_touched_once_it_is_out_of_reach(o
 
 def test_what_a_player_puts_beside_itself_is_not_touched_across_the_border_of_a_square(orchard):
     class Hops(Orchard):
-        def plant(self, cell):
-            return [Apple((15, 0))] if cell == (0, 0) else []
+        def plant(self, plot):
+            return [Apple((15, 0))] if plot == (0, 0) else []
 
         def on_touch(self, me, thing):
             self.touched.append((self.node.loop.now(), me.id, thing))
@@ -406,14 +406,14 @@ def test_a_thing_that_waits_is_not_lost_with_the_node_that_took_it(orchard):
     assert lying(b)["Apple:0:0:0"][2] == a.model.found[0][1] + 1
 
 
-def test_a_cell_that_could_not_be_planted_is_tried_again_after_a_minute(orchard, caplog):
+def test_a_plot_that_could_not_be_planted_is_tried_again_after_a_minute(orchard, caplog):
     class Late(Orchard):
         fails = True
 
-        def plant(self, cell):
+        def plant(self, plot):
             if self.fails:
                 raise LookupError("no such tree")
-            return super().plant(cell)
+            return super().plant(plot)
 
     harness = orchard(play=Late)
     client = at(harness, "a", (0, 3))
@@ -471,7 +471,7 @@ def test_a_player_whose_connection_is_lost_touches_nothing_until_it_is_back(orch
     client.connection.lose()
     harness.run(100)
     tile = other.at(client)[0] // UNIT, other.at(client)[1] // UNIT
-    harness.node.play.items.leave([Egg(tile)])
+    harness.node.play.items.put([Egg(tile)])
     harness.run(1000)
     assert game.touched == []
     harness.client().hello("a", (60, 40), token)
@@ -549,7 +549,7 @@ def test_one_object_of_the_game_may_lie_at_several_times(orchard):
     class Again(Orchard):
         @action(rate=10, burst=20)
         def prize(self, me):
-            me.leave(prize)
+            me.put(prize)
 
     harness = orchard(play=Again)
     client = at(harness, "a", (9, 9))
@@ -569,7 +569,7 @@ def test_things_that_are_too_many_for_one_message_are_told_in_several(orchard):
         @action(rate=10, burst=20)
         def shelve(self, me):
             column, row = me.tile
-            me.leave(
+            me.put(
                 *[Book((column + 2, row), words="\U0001f98a" * 2000) for _ in range(THINGS_A_STEP)]
             )
 
@@ -587,7 +587,7 @@ def test_a_thing_whose_time_has_come_is_let_lie_and_told_without_another_look(or
     client = at(harness, "a", (20, 20))
     store, looked, egg = harness.node.store_client.store, [], Egg((22, 20))
     egg.after = 1000
-    harness.node.play.items.leave([egg])
+    harness.node.play.items.put([egg])
     group = store.group
     store.group = lambda *squares: looked.append(squares) or group(*squares)
     harness.run(3000)
@@ -603,7 +603,7 @@ def test_a_thing_that_waits_and_that_two_nodes_claimed_lies_there_once(orchard):
     for tile in ((20, 20), (20, 24)):
         egg = Egg(tile)
         egg.after = 1000
-        first.node.play.items.leave([egg])
+        first.node.play.items.put([egg])
     # The first node has claimed both things, and its lease ends before it continues.
     late = []
     done = first.node.store_client.ask
@@ -644,17 +644,17 @@ class Pear(Thing):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (lambda cell: Pear((0, 0)), "do not list this class"),
-        (lambda cell: Apple((64 * cell[0] + 40, 64 * cell[1])), "was planted for cell ("),
+        (lambda plot: Pear((0, 0)), "do not list this class"),
+        (lambda plot: Apple((64 * plot[0] + 40, 64 * plot[1])), "was planted for plot ("),
     ],
-    ids=["a thing of another game", "a thing in another cell"],
+    ids=["a thing of another game", "a thing in another plot"],
 )
 def test_a_thing_that_may_not_be_planted_is_an_error_and_nothing_lies_there(
     orchard, caplog, wrong, says
 ):
     class Wrong(Orchard):
-        def plant(self, cell):
-            return [*super().plant(cell), wrong(cell)]
+        def plant(self, plot):
+            return [*super().plant(plot), wrong(plot)]
 
     harness = orchard(play=Wrong)
     client = at(harness, "a", (0, 3))
@@ -817,8 +817,8 @@ def test_a_part_is_told_of_its_own_things_only_and_what_it_plants_lies_beside_ot
     class Mushrooms(Part):
         things = [Mushroom]
 
-        def plant(self, cell):
-            column, row = (64 * at for at in cell)
+        def plant(self, plot):
+            column, row = (64 * at for at in plot)
             return [Mushroom((column + 10, row)), Apple((column + 9, row + 3))]
 
         def on_touch(self, me, thing):
@@ -971,7 +971,7 @@ class Pantry(Engine):
 
     @action(rate=10, burst=50)
     def put(self, me):
-        me.leave(Jar(me.tile, owner=me.name, _by="secret"))
+        me.put(Jar(me.tile, owner=me.name, _by="secret"))
 
     @action(rate=10, burst=50)
     def change(self, me, how: str = text(1, 9)):
@@ -1089,7 +1089,7 @@ def places(harness):
 def test_the_places_of_a_taken_thing_are_free_at_once_whoever_has_changed_it(orchard):
     harness = orchard(play=Shelf)
     a = keyed(harness, "a", (3, 7))
-    told(harness, a, lambda me: me.leave(Jar((5, 5))))
+    told(harness, a, lambda me: me.put(Jar((5, 5))))
     assert len(places(harness)) == 2
 
     def job(me):
@@ -1099,7 +1099,7 @@ def test_the_places_of_a_taken_thing_are_free_at_once_whoever_has_changed_it(orc
     assert told(harness, a, job) is True and places(harness) == []
     # The place of a thing is free when its time is over, not only minutes later.
     for _ in range(2):
-        assert told(harness, a, lambda me: me.leave(Jar((5, 5)), Jar((6, 6)))) is None
+        assert told(harness, a, lambda me: me.put(Jar((5, 5)), Jar((6, 6)))) is None
         harness.run(20_000 + GROW_EVERY_MS)
         assert lying(a) == {} and places(harness) == []
 
@@ -1107,7 +1107,7 @@ def test_the_places_of_a_taken_thing_are_free_at_once_whoever_has_changed_it(orc
 def test_a_thing_that_is_changed_just_before_its_end_keeps_its_places(orchard):
     harness = orchard(play=Shelf)
     a = keyed(harness, "a", (3, 7))
-    told(harness, a, lambda me: me.leave(Jar((5, 5))))
+    told(harness, a, lambda me: me.put(Jar((5, 5))))
     [jar], store = here(harness), harness.node.store_client.store
     done = store.done
 
@@ -1126,7 +1126,7 @@ def test_a_thing_that_is_changed_just_before_its_end_keeps_its_places(orchard):
 def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, monkeypatch):
     # For most of a day nothing happens.
     assert QUOTA_AGAIN_MS == 24 * 3600 * 1000
-    monkeypatch.setattr("flatlands.server.storage.upkeep.QUOTA_AGAIN_MS", 3 * LEFT_WITHIN_MS)
+    monkeypatch.setattr("flatlands.server.storage.upkeep.QUOTA_AGAIN_MS", 3 * UNUSED_QUOTA_MS)
 
     class Stone(Thing, per_owner=1):
         """It lies there for good."""
@@ -1136,14 +1136,14 @@ def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, m
 
     harness = orchard(play=Rock)
     a = keyed(harness, "a", (3, 7))
-    told(harness, a, lambda me: me.leave(Stone((5, 5))))
-    harness.run(LEFT_WITHIN_MS + 10_000)
-    assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) == "most"
+    told(harness, a, lambda me: me.put(Stone((5, 5))))
+    harness.run(UNUSED_QUOTA_MS + 10_000)
+    assert told(harness, a, lambda me: me.put(Stone((5, 5)))) == "most"
     harness.node.store_client.store.take(ORCHARD, here(harness)[0].id)
     harness.run(SQUARE_AGAIN_MS)
-    assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) == "most"
-    harness.run(3 * LEFT_WITHIN_MS)
-    assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) is None
+    assert told(harness, a, lambda me: me.put(Stone((5, 5)))) == "most"
+    harness.run(3 * UNUSED_QUOTA_MS)
+    assert told(harness, a, lambda me: me.put(Stone((5, 5)))) is None
 
 
 def test_a_thing_with_limits_or_a_hidden_field_lies_only_where_it_was_left(orchard, caplog):
@@ -1155,7 +1155,7 @@ def test_a_thing_with_limits_or_a_hidden_field_lies_only_where_it_was_left(orcha
 
     harness = orchard(play=Mine)
     a = keyed(harness, "a", (3, 7))
-    told(harness, a, lambda me: me.leave(Jar((5, 5)), Gold((6, 6), _ounces=3)))
+    told(harness, a, lambda me: me.put(Jar((5, 5)), Gold((6, 6), _ounces=3)))
     for thing in here(harness):
         then = [thing.again()]
         assert told(harness, a, lambda me, it=thing, then=then: me.take(it, then=then)) == "failed"
@@ -1169,7 +1169,7 @@ def test_things_that_were_left_before_one_was_refused_are_in_the_log(orchard, ca
     harness = orchard(play=Shelf)
     a = keyed(harness, "a", (3, 7))
     jars = [Jar((5, 5), owner="rude") for _ in range(3)]
-    assert told(harness, a, lambda me: me.leave(*jars)) == "room"
+    assert told(harness, a, lambda me: me.put(*jars)) == "room"
     logged = [record.fields["id"] for record in caplog.records if record.getMessage() == "thing"]
     assert sorted(logged) == sorted(lying(a)) and len(logged) == 2
 
@@ -1177,10 +1177,10 @@ def test_things_that_were_left_before_one_was_refused_are_in_the_log(orchard, ca
 def test_a_thing_that_is_left_where_the_clock_is_behind_lies_there_all_the_same(orchard):
     harness = orchard(nodes=2, play=Shelf, skew=-5000)
     a, b = two(harness, (3, 7), keyed)
-    told(harness, a, lambda me: me.leave(Jar((5, 5)), Jar((5, 6))))
+    told(harness, a, lambda me: me.put(Jar((5, 5)), Jar((5, 6))))
     for _ in range(2):
         assert told(harness, a, lambda me: me.take(here(harness)[0])) is True
-    assert told(harness, b, lambda me: me.leave(Jar((5, 5)))) is None
+    assert told(harness, b, lambda me: me.put(Jar((5, 5)))) is None
     assert len(lying(a)) == 1 and lying(a) == lying(b)
 
 
@@ -1198,7 +1198,7 @@ def test_a_name_that_an_operator_clears_is_cleared_where_it_lies_and_where_it_wa
     asks(harness, a, ["put"])
     waits = Jar((4, 7), owner="Bad")
     waits.after = 5000
-    harness.node.play.items.leave([waits], "another")
+    harness.node.play.items.put([waits], "another")
     harness.node.play.content.clear_name("Bad")
     harness.run(100)
     assert [jar[6] for jar in lying(a).values()] == ["?"]
@@ -1260,7 +1260,7 @@ class Carried(Engine):
     ground, things = plain(), [Egg]
 
     def on_leave(self, me):
-        me.leave(Egg(me.tile))
+        me.put(Egg(me.tile))
 
 
 @pytest.mark.parametrize("moved", [False, True])

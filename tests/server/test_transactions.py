@@ -60,7 +60,7 @@ class Town(Game):
 
     @action(rate=100)
     def camp(self, me):
-        me.leave(Camp((5, 5)))
+        me.put(Camp((5, 5)))
 
     @every(1, once=True, waits=True)
     def mint(self):
@@ -283,7 +283,7 @@ class Odd(Record):
         ([], lambda: Transaction([None, Purse("x")]), "puts and removes lists"),
         ([Purse.key("a")], lambda a: Transaction(remove=a), "puts and removes lists"),
         ([], lambda: Transaction([Odd("a")]), "no Records of this class"),
-        ([], lambda: Transaction([Camp((1, 1))]), "only players can leave"),
+        ([], lambda: Transaction([Camp((1, 1))]), "only players can put"),
         ([], lambda: Transaction(), "1 to 100 items"),
         ([], lambda: Transaction([Purse(str(n)) for n in range(101)]), "1 to 100 items"),
         ([], lambda: Transaction([Purse("x")], scores=[("o", "board", 2**31)]), r"below 2\^31"),

@@ -38,7 +38,7 @@ from tests.simulate.rule import Broken, check, check_ways
 from tests.simulate.things import (
     MOVED_AFTER,
     PAUSE,
-    PER_CELL,
+    PER_PLOT,
     RIGHT_WITHIN,
     TOLD_WITHIN,
     Things,
@@ -54,7 +54,7 @@ CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013,
 #: One in how many worlds has a herd, if the game has one.
 HERD_ONE_IN = 6
 
-#: How many ms a cell counts as planted.
+#: How many ms a plot counts as planted.
 PLANTED_FOR = upkeep.PLANTED_FOR_MS
 
 #: One in how many worlds without a herd has things.
@@ -119,7 +119,7 @@ class World:
 
     def options(self, plan: Plan) -> Any:
         """Return the options of the game in a world."""
-        return bare.Options(apples=PER_CELL if plan.things else 0, pause=PAUSE)
+        return bare.Options(apples=PER_PLOT if plan.things else 0, pause=PAUSE)
 
     def __init__(self, plan: Plan) -> None:
         random.seed(plan.seed)
@@ -488,7 +488,7 @@ class World:
         self.run(5000)
         self._began = self.harness.clock.time
         check(self)
-        # A player that walks on always comes to cells with things just planted, and writes.
+        # A player that walks on always comes to plots with things just planted, and writes.
         for client in self.harness.clients:
             if client.session.resident is not None and (self.things or self.ground):
                 client.walk(0, 0)

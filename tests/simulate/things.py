@@ -27,8 +27,8 @@ from flatlands.testkit.host import Host
 from tests.server.harness import Harness
 from tests.simulate.rule import Broken
 
-#: Each cell has so many things.
-PER_CELL = 3
+#: Each plot has so many things.
+PER_PLOT = 3
 #: A thing that was taken lies somewhere else after so many seconds, give or take half of it.
 PAUSE = 20
 
@@ -48,7 +48,7 @@ TOLD_WITHIN = GROW_EVERY_MS + 4 * SLOW
 
 
 class ThingSetup(NamedTuple):
-    """A kind of things that a game plants, PER_CELL in each cell, and that players take when they
+    """A kind of things that a game plants, PER_PLOT in each plot, and that players take when they
     touch them, each for a point on a board.
 
     `part` returns the part of a game that has the hook on_touch. A player who takes a thing is told
@@ -217,7 +217,7 @@ class Things:
         self._seen |= there
         if not self._moved and there < self._seen:
             raise Broken(f"things are lost: {self._seen - there}")
-        if many := [id for id in there if int(id.rpartition(":")[2]) >= PER_CELL]:
+        if many := [id for id in there if int(id.rpartition(":")[2]) >= PER_PLOT]:
             raise Broken(f"there are things too many: {many}")
         points = sum(n for _, n in self._points())
         unknown = self._answers["asked"] - self._answers["missed"] - self._taken.total()

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from flatlands.world import terrain
 from flatlands.world.terrain import (
     BLOCKED,
-    CELL,
     CHUNK,
     DEEP,
     GRASS,
@@ -18,6 +17,7 @@ from flatlands.world.terrain import (
     PLATEAU,
     PLAZA,
     PLAZA_WITHIN,
+    PLOT_SIDE,
     RAMP,
     ROCK,
     SAND,
@@ -112,10 +112,10 @@ def test_a_tile_is_blocked_as_its_kind_says(seed, cx, cy):
 
 
 @pytest.mark.parametrize("seed", [2013, 6])
-@pytest.mark.parametrize("cell", [(0, 0), (1, 0), (-30, 17), (GROUND_LIMIT // CELL - 1, -5)])
-def test_a_tile_where_paths_meet_is_blocked_as_its_kind_says(seed, cell):
+@pytest.mark.parametrize("plot", [(0, 0), (1, 0), (-30, 17), (GROUND_LIMIT // PLOT_SIDE - 1, -5)])
+def test_a_tile_where_paths_meet_is_blocked_as_its_kind_says(seed, plot):
     land = Terrain(seed)
-    x, y = land.waypoint(*cell)
+    x, y = land.waypoint(*plot)
     for tile in product(range(x - 9, x + 10), range(y - 9, y + 10)):
         assert land.blocked(*tile) == (land.kind(*tile) in BLOCKED)
 
@@ -211,11 +211,11 @@ def test_one_can_walk_from_the_plaza_to_the_waypoints_all_around_and_onto_platea
 @pytest.mark.parametrize("far", [0, 5_000_000, -GROUND_LIMIT + 400])
 def test_paths_are_never_blocked_and_run_on_without_a_gap(far):
     land = Terrain(11)
-    # Of two rows of cells, at least one is joined across each border of cells, so every column of
+    # Of two rows of plots, at least one is joined across each border of plots, so every column of
     # tiles has a path tile not far away.
-    cell = far // 64
+    plot = far // 64
     for x in range(far, far + 256):
-        rows = range(cell * 64 - 100, cell * 64 + 100)
+        rows = range(plot * 64 - 100, plot * 64 + 100)
         assert any(land.kind(x, y) in (6, 7, 8) for y in rows), f"no path crosses column {x}"
     assert not BLOCKED & {6, 7, 8}
 

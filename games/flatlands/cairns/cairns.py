@@ -62,7 +62,7 @@ class Cairns(Part):
             raise Refused("cairn", "you cannot leave a cairn on the plaza: walk on a little")
         mark = me.owner[:MARK]
         try:
-            me.leave(Cairn(me.tile, player=me.id, name=me.name, text=text, stones=1, _marks=mark))
+            me.put(Cairn(me.tile, player=me.id, name=me.name, text=text, stones=1, _marks=mark))
         except Refused as refused:
             raise Refused("cairn", _REFUSED[refused.code]) from None
         x, y = me.tile

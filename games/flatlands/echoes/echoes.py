@@ -34,7 +34,7 @@ from flatlands.world.track import Tile
 #: Seconds for which a course that nobody runs keeps its echo.
 LASTS: Final = 90 * 24 * 3600
 
-#: The most cells from the origin.
+#: The most plots from the origin.
 FAR: Final = 2**25
 
 #: ms of a day: the book gets one line a day for a course that was won, and for one that was lost.
@@ -61,7 +61,7 @@ class Echo(Record, lasts=LASTS):
 
 
 class Race(Event):
-    """A player is about to race from the signpost of cell (x, y) to the next one on a side. The
+    """A player is about to race from the signpost of plot (x, y) to the next one on a side. The
     other fields are those of the echo that walks along; `ms` is 0 if there is none."""
 
     x = number(-FAR, FAR)
@@ -75,7 +75,7 @@ class Race(Event):
 
 
 class Echoes(Part):
-    """Races and their echoes. A course is the cell of its first signpost and the side on which the
+    """Races and their echoes. A course is the plot of its first signpost and the side on which the
     next one is."""
 
     events = (Race,)
@@ -90,7 +90,7 @@ class Echoes(Part):
     def courses(
         self, me: Me, column: int = number(-FAR, FAR), row: int = number(-FAR, FAR)
     ) -> None:
-        """Answer with who holds the courses that begin at the signpost of a cell."""
+        """Answer with who holds the courses that begin at the signpost of a plot."""
         rows = []
         try:
             echoes = self.best.all(f"{column}:{row}")
@@ -159,7 +159,7 @@ class Echoes(Part):
                 self._note(echo._loser, "beaten", echo, me.name)
         me.send("arrived", column, row, side, ms, won, *other[:2], other[2] == me.owner)
 
-    def _run(self, me: Me, cell: Tile, side: int) -> tuple[list[Point], Place, int]:
+    def _run(self, me: Me, plot: Tile, side: int) -> tuple[list[Point], Place, int]:
         """Return the run of a player at the end of a course, where the course begins, and the node
         time in ms at which the recording began. Raises Refused."""
         way = me.recorded()
@@ -167,8 +167,8 @@ class Echoes(Part):
             raise Refused("race", "the race is off: the server did not see your whole run")
         run = None
         # Looking for a signpost takes a moment.
-        if self._posts.may_end(cell, side, me.tile):
-            course = self._posts.course(cell, side)
+        if self._posts.may_end(plot, side, me.tile):
+            course = self._posts.course(plot, side)
             if course is None:
                 raise Refused("race", "no path leads from there to a signpost")
             start, goal = map(middle_of, course)
@@ -184,8 +184,8 @@ class Echoes(Part):
 
     def _note(self, owner: str, kind: str, echo: Echo, who: str) -> None:
         """Add a line about a course to somebody's book, once a day."""
-        cell, _, side = echo.id.partition("/")
-        (x, y), n = map(int, cell.split(":")), echo.ms * len(SIDES) + int(side)
+        plot, _, side = echo.id.partition("/")
+        (x, y), n = map(int, plot.split(":")), echo.ms * len(SIDES) + int(side)
         once = f"{echo.id} {self.now() // DAY}"
         self.notes.add(note(owner, kind, self.now(), who=who, n=n, x=x, y=y, once=once), LINES)
 

@@ -26,7 +26,7 @@ from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.game.game import Game
 from flatlands.server.messages.table import NUMBER
-from flatlands.world.terrain import CELL, CLEARING, GRASS, SAND, WOOD
+from flatlands.world.terrain import CLEARING, GRASS, PLOT_SIDE, SAND, WOOD
 from flatlands.world.track import Tile
 
 #: How many kinds of plants there are, from 1 on: the page knows which.
@@ -135,7 +135,7 @@ class Gardens(Part):
                 me.owner, lambda had: had and had.again(planted=had.planted - 1, last="")
             )
             raise
-        where = f"{self.now() // (RENEW_SECONDS * 1000)} {column // CELL} {row // CELL}"
+        where = f"{self.now() // (RENEW_SECONDS * 1000)} {column // PLOT_SIDE} {row // PLOT_SIDE}"
         line = note(me.owner, "plant", self.now(), n=kind, x=column, y=row, once=where)
         self.notes.add(line, LINES)
         me.send("sown", kind, column, row, found - purse.planted)

@@ -29,9 +29,9 @@ class Gems(Part):
 
     things = [Gem]
 
-    def plant(self, cell: Tile) -> list[Gem]:
-        """Return the gems of a cell."""
-        places = [self._choose(cell) for _ in range(self.game.options.gems)]
+    def plant(self, plot: Tile) -> list[Gem]:
+        """Return the gems of a plot."""
+        places = [self._choose(plot) for _ in range(self.game.options.gems)]
         return [Gem(place) for place in places if place is not None]
 
     def on_touch(self, me: Me, gem: Gem) -> None:
@@ -39,7 +39,7 @@ class Gems(Part):
         pause = self.game.options.gem_pause
         then: list[Gem] = []
         if is_planted(gem, self.game.options.gems):
-            place = self._choose(gem.cell) or gem.tile
+            place = self._choose(gem.plot) or gem.tile
             then = [gem.again(place, after=random.uniform(pause / 2, pause * 3 / 2))]
         if me.take(gem, then, scores=[(BOARD, 1)]):
             rank = me.rank(BOARD)
@@ -52,9 +52,9 @@ class Gems(Part):
         rows = [[one.name, one.points, one.owner == me.owner] for one in top]
         me.send("board", rank.n, rank.place, rank.of, rows)
 
-    def _choose(self, cell: Tile) -> Tile | None:
-        """Return a random tile near a path of a cell, or None if none was found."""
+    def _choose(self, plot: Tile) -> Tile | None:
+        """Return a random tile near a path of a plot, or None if none was found."""
         terrain = self.node.terrain
         # A gem on a path that leads over a plateau can be reached; elsewhere up there perhaps not.
-        fit = (p for p in beside_paths(terrain, cell, TRIES) if terrain.kind(*p) not in BARRED)
+        fit = (p for p in beside_paths(terrain, plot, TRIES) if terrain.kind(*p) not in BARRED)
         return next(fit, None)

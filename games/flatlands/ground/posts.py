@@ -1,8 +1,8 @@
 """Where signposts stand, and which of them a path joins, as functions of the ground.
 
 The page's landmarks.js is this module's twin; tests/vectors/posts.json holds both to the same
-tiles. Most cells of the ground have a signpost beside a path, near where their paths meet; that of
-cell (0, 0) is the one on the plaza.
+tiles. Most plots of the ground have a signpost beside a path, near where their paths meet; that of
+plot (0, 0) is the one on the plaza.
 """
 
 from typing import Final
@@ -22,10 +22,10 @@ POST_TO: Final = 40
 #: The fewest tiles between two signposts that make a course.
 APART: Final = 24
 
-#: The neighbours of a cell, by the numbers of sides: east, south, west and north.
+#: The neighbours of a plot, by the numbers of sides: east, south, west and north.
 SIDES: Final = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
-#: How many cells are cached, at about 200 bytes each.
+#: How many plots are cached, at about 200 bytes each.
 CACHED: Final = 4096
 
 #: The tiles around a waypoint, the nearest first; of equally near ones, the north-western first.
@@ -42,32 +42,32 @@ class Posts:
         self._terrain = terrain
         self._known = Recent(self._find, CACHED)
 
-    def course(self, cell: Tile, side: int) -> tuple[Tile, Tile] | None:
-        """Return the tiles of a cell's signpost and of the next one that a path leads to on a side
+    def course(self, plot: Tile, side: int) -> tuple[Tile, Tile] | None:
+        """Return the tiles of a plot's signpost and of the next one that a path leads to on a side
         of it, or None if there is no course. Finding out takes up to a few ms, once."""
         i, j = SIDES[side]
-        there = cell[0] + i, cell[1] + j
-        first, last = sorted((cell, there))
+        there = plot[0] + i, plot[1] + j
+        first, last = sorted((plot, there))
         joins = (*self._terrain.waypoint(*first), *self._terrain.waypoint(*last))
-        if joins not in self._terrain.edges(*cell):
+        if joins not in self._terrain.edges(*plot):
             return None
-        one, other = self._known[cell], self._known[there]
+        one, other = self._known[plot], self._known[there]
         if one is None or other is None:
             return None
         far = (one[0] - other[0]) ** 2 + (one[1] - other[1]) ** 2
         return (one, other) if far >= APART**2 else None
 
-    def may_end(self, cell: Tile, side: int, tile: Tile) -> bool:
+    def may_end(self, plot: Tile, side: int, tile: Tile) -> bool:
         """Return whether a tile is near enough to where a course ends, if there is one, to see the
         signpost there."""
         i, j = SIDES[side]
-        waypoint = self._terrain.waypoint(cell[0] + i, cell[1] + j)
+        waypoint = self._terrain.waypoint(plot[0] + i, plot[1] + j)
         return all(abs(a - b) <= 2 * AROUND for a, b in zip(waypoint, tile, strict=True))
 
-    def _find(self, cell: Tile) -> Tile | None:
-        """Return the tile of the signpost of a cell, or None if it has none."""
-        left, top = self._terrain.waypoint(*cell)
-        if cell == (0, 0):
+    def _find(self, plot: Tile) -> Tile | None:
+        """Return the tile of the signpost of a plot, or None if it has none."""
+        left, top = self._terrain.waypoint(*plot)
+        if plot == (0, 0):
             return 0, 0
         for x, y in _NEAREST:
             kind, _, _, path = self._terrain.tile(left + x, top + y)

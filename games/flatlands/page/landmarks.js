@@ -12,22 +12,22 @@ const TRIES = 24;                         // places that are tried
 const FROM_PATH = 56;                     // 1/16 tile: no nearer to the middle of a path
 const FROM_PLAZA = 45;                    // tiles
 const SHORE = 7;                          // tiles around a landmark in which water is looked for
-export const CELL = 64;                   // tiles between signposts, about
+export const PLOT_SIDE = 64;                   // tiles between signposts, about
 const AROUND = 8;                         // tiles around a waypoint in which a signpost stands
 const POST_FROM = 26, POST_TO = 40;       // 1/16 tile from the middle of a path to a signpost
 const APART = 24;                         // the fewest tiles between two signposts that make a course
 const CACHED = 256;
 const SALT = 0x1a4d3a, SALT_NAME = 0x1a4d3b, SALT_POST = 0x1a4d3c;
-const SIDES = [[1, 0], [0, 1], [-1, 0], [0, -1]];     // of a cell: east, south, west and north
+const SIDES = [[1, 0], [0, 1], [-1, 0], [0, -1]];     // of a plot: east, south, west and north
 
 /** @typedef {{ x: number, y: number, foot: number, kind: string, name: string, region: number }} Landmark  Its
  * tile and its region. It is drawn in the column `foot`, where it stands in nobody's way. */
 /** The radius of the ring around a signpost, in tiles, from within which it is read. */
 export const RING = 4;
 
-/** @typedef {{ x: number, y: number, i: number, j: number }} Post  The tile of a signpost, and its cell. */
+/** @typedef {{ x: number, y: number, i: number, j: number }} Post  The tile of a signpost, and its plot. */
 /** @typedef {{ from: Post, to: Post, side: number, name: string } & Direction} Course  From a signpost to the next
- * one on a side of its cell, by a path. */
+ * one on a side of its plot, by a path. */
 /** @typedef {{ name: string, away: number, turn: number }} Direction  What lies `away` tiles away, and
  * in which direction: `turn` eighths of a turn from the east, clockwise. */
 
@@ -69,7 +69,7 @@ export class Landmarks {
   constructor(terrain) {
     this.terrain = terrain;
     this.regions = new Regions(terrain.seed);
-    /** @type {Map<string, any>} What is known of a part of the world, or of a cell. */
+    /** @type {Map<string, any>} What is known of a part of the world, or of a plot. */
     this.known = new Map();
   }
 
@@ -97,8 +97,8 @@ export class Landmarks {
    * @returns {Post[]} */
   posts(left, top, right, bottom) {
     const found = [];
-    for (let j = cellOf(top - AROUND); j <= cellOf(bottom + AROUND); j++) {
-      for (let i = cellOf(left - AROUND); i <= cellOf(right + AROUND); i++) {
+    for (let j = plotOf(top - AROUND); j <= plotOf(bottom + AROUND); j++) {
+      for (let i = plotOf(left - AROUND); i <= plotOf(right + AROUND); i++) {
         const post = this.post(i, j);
         if (post !== null && post.x >= left && post.x <= right && post.y >= top
           && post.y <= bottom) found.push(post);
@@ -112,7 +112,7 @@ export class Landmarks {
     return this.known.has('part ' + i + ',' + j);
   }
 
-  /** Return the signpost of a cell, or null if it has none.
+  /** Return the signpost of a plot, or null if it has none.
    * @returns {Post | null} */
   post(i, j) {
     return this.#remembered('post ' + i + ',' + j, () => this.#post(i, j));
@@ -131,7 +131,7 @@ export class Landmarks {
     });
   }
 
-  /** Look for one landmark or signpost around a tile, in a part or cell where that was not done yet, if there
+  /** Look for one landmark or signpost around a tile, in a part or plot where that was not done yet, if there
    * is one: each takes a few ms, and a player that comes to a signpost needs all of them. */
   prepare(x, y) {
     const column = Math.floor(x / PART), row = Math.floor(y / PART);
@@ -140,7 +140,7 @@ export class Landmarks {
         if (!this.knows(i, j)) return this.of(i, j);
       }
     }
-    const i = cellOf(x), j = cellOf(y);
+    const i = plotOf(x), j = plotOf(y);
     const next = SIDES.find(([di, dj]) => !this.known.has(`post ${i + di},${j + dj}`));
     return next === undefined ? null : this.post(i + next[0], j + next[1]);
   }
@@ -209,7 +209,7 @@ export class Landmarks {
       .every((column) => isOpen(column, y) && isOpen(column, y + 1))) ?? 0;
   }
 
-  /** Return the tile for the signpost of a cell: beside a path, near its waypoint.
+  /** Return the tile for the signpost of a plot: beside a path, near its waypoint.
    * @returns {Post | null} */
   #post(i, j) {
     if (i === 0 && j === 0) return { x: 0, y: 0, i, j };
@@ -240,8 +240,8 @@ export class Landmarks {
   }
 }
 
-function cellOf(tile) {
-  return Math.floor((tile + CELL / 2) / CELL);
+function plotOf(tile) {
+  return Math.floor((tile + PLOT_SIDE / 2) / PLOT_SIDE);
 }
 
 /** @returns {Direction} */

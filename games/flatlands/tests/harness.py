@@ -16,10 +16,10 @@ from flatlands.testkit import harness
 
 
 class Rules(NamedTuple):
-    """How many gems each cell has, how many seconds pass on average until one that was taken lies
-    somewhere else, and how many twin stones each cell has."""
+    """How many gems each plot has, how many seconds pass on average until one that was taken lies
+    somewhere else, and how many twin stones each plot has."""
 
-    per_cell: int = 4
+    per_plot: int = 4
     pause: float = 120
     twins: int = 0
 
@@ -27,9 +27,9 @@ class Rules(NamedTuple):
 RULES = Rules()
 
 #: A gem that was taken lies somewhere else after 0.1 to 0.3 s.
-QUICK = Rules(per_cell=3, pause=0.2)
+QUICK = Rules(per_plot=3, pause=0.2)
 #: A gem that was taken lies nowhere during a test.
-SLOW = Rules(per_cell=3, pause=10**4)
+SLOW = Rules(per_plot=3, pause=10**4)
 
 
 def options_of(rules: Rules, sizes: Sizes) -> Options:
@@ -37,7 +37,7 @@ def options_of(rules: Rules, sizes: Sizes) -> Options:
     return Options(
         walkers=sizes.people,
         deer=sizes.deer,
-        gems=rules.per_cell,
+        gems=rules.per_plot,
         twins=rules.twins,
         gem_pause=rules.pause,
     )

@@ -15,7 +15,7 @@ with packages("test"):
     from tests.simulate import steps
     from tests.simulate.__main__ import main, searching
     from tests.simulate.ground import Writing
-    from tests.simulate.things import PAUSE, PER_CELL, ThingSetup
+    from tests.simulate.things import PAUSE, PER_PLOT, ThingSetup
 
 #: The herd of a world that has one.
 HERD = Sizes(people=4, deer=2)
@@ -35,7 +35,7 @@ class World(steps.World):
 
     def options(self, plan: steps.Plan) -> Options:
         """Return the options of the game in a world."""
-        rules = Rules(PER_CELL if plan.things else 0, PAUSE)
+        rules = Rules(PER_PLOT if plan.things else 0, PAUSE)
         return options_of(rules, HERD if plan.herd else NOBODY)
 
 

@@ -13,7 +13,7 @@ from flatlands.games.flatlands.echoes.run import packed
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.ground.posts import SIDES, Posts
 from flatlands.server.storage.kinds import middle_of
-from flatlands.world.terrain import CELL, GROUND_LIMIT, Terrain
+from flatlands.world.terrain import GROUND_LIMIT, PLOT_SIDE, Terrain
 from flatlands.world.track import UNIT
 from tests.processes import ROOT
 from tests.vectors.make import SEEDS, main
@@ -33,16 +33,16 @@ def landmarks() -> list[dict[str, Any]]:
 
 
 def posts() -> list[dict[str, Any]]:
-    """Return the courses of some cells, one for each side: the tiles of two signposts, or None."""
-    far = GROUND_LIMIT // CELL
-    cells = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
-    cells += [(4000, -7000), (far - 1, -far), (far, far), (-far - 1, 0)]
+    """Return the courses of some plots, one for each side: the tiles of two signposts, or None."""
+    far = GROUND_LIMIT // PLOT_SIDE
+    plots = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
+    plots += [(4000, -7000), (far - 1, -far), (far, far), (-far - 1, 0)]
     vectors = []
     for seed in SEEDS:
         land = Posts(Terrain(seed))
-        for cell in cells:
-            courses = [land.course(cell, side) for side in range(len(SIDES))]
-            vectors.append({"seed": seed, "cell": cell, "courses": courses})
+        for plot in plots:
+            courses = [land.course(plot, side) for side in range(len(SIDES))]
+            vectors.append({"seed": seed, "plot": plot, "courses": courses})
     return vectors
 
 

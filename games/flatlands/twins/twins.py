@@ -61,7 +61,7 @@ PLACE_TRIES = 32
 FROM_PLAZA_TILES = 14
 #: A gem is farther from a landmark.
 FROM_LANDMARK_TILES = 12
-#: A gem is farther from the cell's other such gems, so that nobody is at two.
+#: A gem is farther from the plot's other such gems, so that nobody is at two.
 APART_TILES = 10
 
 #: The error if only its own person is on the other stone.
@@ -116,10 +116,10 @@ class Twins(Part):
         look, spawn = Hook(self.node, "look", self._look, waits=True), self.node.spawn
         self._turns = self.node.loop.timer(lambda: spawn(look))
 
-    def plant(self, cell: Tile) -> list[Twin]:
-        """Return the twin stones of a cell."""
+    def plant(self, plot: Tile) -> list[Twin]:
+        """Return the twin stones of a plot."""
         places: list[Tile] = []
-        for place in filter(None, (self._choose(cell) for _ in range(self.game.options.twins))):
+        for place in filter(None, (self._choose(plot) for _ in range(self.game.options.twins))):
             if all(dist(place, other) > APART_TILES for other in places):
                 places.append(place)
         return [Twin(place) for place in places]
@@ -211,7 +211,7 @@ class Twins(Part):
             Half(other, player=partner.id, name=me.name),
         ]
         if is_planted(twin, self.game.options.twins):
-            place = self._choose(twin.cell) or twin.tile
+            place = self._choose(twin.plot) or twin.tile
             then.append(twin.again(place, after=random.uniform(pause / 2, pause * 3 / 2)))
         me.take(twin, then)
 
@@ -252,10 +252,10 @@ class Twins(Part):
         me, tile = one.me, one.twin.tile
         self.broadcast("waits", me.id, me.name, *tile, still, near=(tile, NOTIFY_WITHIN_TILES))
 
-    def _choose(self, cell: Tile) -> Tile | None:
-        """Return a random tile near a path of a cell, with open ground all around, or None if none
+    def _choose(self, plot: Tile) -> Tile | None:
+        """Return a random tile near a path of a plot, with open ground all around, or None if none
         was found."""
-        places = beside_paths(self.node.terrain, cell, PLACE_TRIES)
+        places = beside_paths(self.node.terrain, plot, PLACE_TRIES)
         return next((place for place in places if self._fits(*place)), None)
 
     def _fits(self, x: int, y: int) -> bool:

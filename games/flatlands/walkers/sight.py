@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.server.players.spots import Position, is_straight
-from flatlands.world.terrain import BRIDGE, CELL, Terrain
+from flatlands.world.terrain import BRIDGE, Terrain, plot_index
 from flatlands.world.track import UNIT
 
 #: No way is longer: it takes half a minute to walk.
@@ -86,7 +86,7 @@ class Sights:
             been.add(end)
             if length > 0:
                 self._found.append(Sight(CROSSING, length, _places(tiles)))
-            i, j = [(each + CELL // 2) // CELL for each in end]
+            i, j = [plot_index(each) for each in end]
             for x0, y0, x1, y1 in self._terrain.edges(i, j):
                 to = (x1, y1) if (x0, y0) == end else (x0, y0)
                 if end in ((x0, y0), (x1, y1)) and to not in been:

@@ -73,8 +73,8 @@ class Game(Snake):
     def begin(self):
         return (0, 0)
 
-    def plant(self, cell):
-        return [Food((5, 0))] if cell == (0, 0) else []
+    def plant(self, plot):
+        return [Food((5, 0))] if plot == (0, 0) else []
 """
 
 

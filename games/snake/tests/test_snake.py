@@ -8,8 +8,8 @@ from tests.server.test_cells import world
 class Field(Game):
     """A field with food on one tile only."""
 
-    def plant(self, cell):
-        return [Food((20, 40))] if cell == (0, 1) else []
+    def plant(self, plot):
+        return [Food((20, 40))] if plot == (0, 1) else []
 
 
 #: The number of the kind of thing that a crumb is.

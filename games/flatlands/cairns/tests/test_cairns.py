@@ -144,7 +144,7 @@ def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
     build(harness, a)
     assert a.model.errors == ["store", "cairn"] and standing(a) == {}
     now = SqliteStore._now
-    monkeypatch.setattr(SqliteStore, "_now", lambda store: now(store) + items.LEFT_WITHIN_MS)
+    monkeypatch.setattr(SqliteStore, "_now", lambda store: now(store) + items.UNUSED_QUOTA_MS)
     harness.run(2 * GROW_EVERY_MS)
     assert kept(harness) == (0, 0)
     build(harness, a)

@@ -1,7 +1,7 @@
 // What the player does about races: it reads at a signpost who holds which course, begins a race there, and learns
 // how that has ended. It never touches the page by itself.
 
-import { CELL, RING } from '../landmarks.js';
+import { PLOT_SIDE, RING } from '../landmarks.js';
 import { wayTo } from '../near.js';
 import { isOne, resultOf, secondsOf } from './echoes.js';
 
@@ -128,7 +128,7 @@ export class Races {
   #begin(id, echo) {
     const { state, hud } = this, { here } = state;
     // Nothing can be seen of courses far away, and looking for their signposts takes a few ms.
-    if (Math.max(Math.abs(echo.x * CELL - here.x), Math.abs(echo.y * CELL - here.y)) > 2 * CELL) return;
+    if (Math.max(Math.abs(echo.x * PLOT_SIDE - here.x), Math.abs(echo.y * PLOT_SIDE - here.y)) > 2 * PLOT_SIDE) return;
     const from = state.landmarks.post(echo.x, echo.y);
     const course = from && state.landmarks.courses(from).find(({ side }) => side === echo.side);
     if (!course) return;

@@ -257,20 +257,20 @@ def test_a_run_is_what_lies_between_two_rings(way, ms):
 # Where courses are
 
 
-@pytest.mark.parametrize("vector", load("posts"), ids=lambda v: f"{v['seed']}@{v['cell']}")
+@pytest.mark.parametrize("vector", load("posts"), ids=lambda v: f"{v['seed']}@{v['plot']}")
 def test_a_course_is_where_the_vectors_say(vector):
     posts = Posts(Terrain(vector["seed"]))
-    courses = [posts.course(tuple(vector["cell"]), side) for side in range(len(SIDES))]
+    courses = [posts.course(tuple(vector["plot"]), side) for side in range(len(SIDES))]
     assert [course and [list(end) for end in course] for course in courses] == vector["courses"]
 
 
 def test_a_course_leads_to_and_fro_between_signposts_that_are_apart():
     land = Terrain(7)
     posts, count = Posts(land), 0
-    for cell in ((i, j) for i in range(-5, 5) for j in range(-5, 5)):
+    for plot in ((i, j) for i in range(-5, 5) for j in range(-5, 5)):
         for side, (i, j) in enumerate(SIDES):
-            course = posts.course(cell, side)
-            there = cell[0] + i, cell[1] + j
+            course = posts.course(plot, side)
+            there = plot[0] + i, plot[1] + j
             assert posts.course(there, (side + 2) % 4) == (course and course[::-1])
             if course is not None:
                 count += 1

@@ -15,7 +15,7 @@ from flatlands.server.storage.reader import SQUARE_AGAIN_MS, SQUARE_FAILED_MS
 from flatlands.server.storage.upkeep import GROW_CLAIMED_MS, GROW_EVERY_MS, PLANTED_FOR_MS
 from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
-from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
+from flatlands.world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, plot_index
 from flatlands.world.track import UNIT
 from games.flatlands.tests.conftest import world
 from games.flatlands.tests.harness import QUICK, SLOW, Harness
@@ -25,9 +25,9 @@ __all__ = ["world"]
 
 THINGS = f"{THINGS_QUEUE} flatlands 2013-16"
 
-#: So many cells are near the plaza.
+#: So many plots are near the plaza.
 CELLS = 9
-#: The items in the store: each cell has its own, and three gems.
+#: The items in the store: each plot has its own, and three gems.
 PLANTED = 36
 
 
@@ -117,7 +117,7 @@ def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaz
             row = (subscription.square[1] * span + thing.y) // UNIT
             assert not terrain.blocked(column, row) and column**2 + row**2 > (PLAZA_WITHIN + 2) ** 2
             i, j, _ = map(int, thing.id.split(":")[1:])
-            assert abs(column - i * CELL) <= CELL // 2 and abs(row - j * CELL) <= CELL // 2
+            assert (plot_index(column), plot_index(row)) == (i, j)
             around = ((column + dx, row + dy) for dx in range(-16, 17) for dy in range(-16, 17))
             assert {terrain.kind(*tile) for tile in around} & {6, 7, 8}
     assert harness.node.store_client.store.count(THINGS) == PLANTED
@@ -126,7 +126,7 @@ def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaz
 def test_no_gem_lies_on_high_ground_beside_the_path(world):
     harness = world(free=False)
     terrain, gems = harness.node.terrain, Gems(harness.node.game)
-    # A path of this cell leads over a plateau, and so does the straight line.
+    # A path of this plot leads over a plateau, and so does the straight line.
     assert (67, -7, 41, 83) in terrain.edges(1, 1) and terrain.kind(47, 64) in HIGH
     places = [gem.tile for _ in range(40) for gem in gems.plant((1, 1))]
     assert len(places) > 50
@@ -178,7 +178,7 @@ def test_where_fewer_gems_are_wanted_none_grows_back(tmp_path):
         return stores[-1]
 
     grown(Harness(stores=opens, rules=QUICK))
-    harness = Harness(stores=opens, rules=QUICK._replace(per_cell=0))
+    harness = Harness(stores=opens, rules=QUICK._replace(per_plot=0))
     client = harness.stand("A", (0, 0), (96, 64))
     harness.run(500)
     # The gems lie there until somebody takes them.
@@ -225,7 +225,7 @@ def test_where_another_node_planted_first_only_what_lies_there_is_shown(world):
     done, planted = mine.done, []
 
     def late(queue, claimed, then):
-        # While the node stood still, another has planted the first cell.
+        # While the node stood still, another has planted the first plot.
         if not planted:
             planted.extend(item.id for _, item in then if item.group)
             there = Item(planted[0], 10**6, "90:90", b"\x90")

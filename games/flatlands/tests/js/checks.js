@@ -16,8 +16,8 @@ export function landmarks(vectors) {
 }
 
 export function posts(vectors) {
-  return vectors.filter(({ seed, cell, courses }) => {
-    const land = new Landmarks(new Terrain(seed)), post = land.post(...cell);
+  return vectors.filter(({ seed, plot, courses }) => {
+    const land = new Landmarks(new Terrain(seed)), post = land.post(...plot);
     const got = [null, null, null, null];
     for (const { from, to, side } of post === null ? [] : land.courses(post)) {
       got[side] = [[from.x, from.y], [to.x, to.y]];

@@ -56,19 +56,19 @@ def partners(player):
     return [who for _, who, *_ in noted(player._world, player, "twin")]
 
 
-def test_the_highest_numbers_of_gems_and_twin_stones_fit_into_a_cell():
+def test_the_highest_numbers_of_gems_and_twin_stones_fit_into_a_plot():
     world = World("flatlands", options=Options(walkers=0, deer=0, gems=60, twins=40))
     scout, _ = found(world)
     assert len(scout.things("Gem")) > 60 and len(scout.things("Twin")) > 10
 
 
-def test_nobody_can_be_at_two_twin_stones_of_one_cell():
+def test_nobody_can_be_at_two_twin_stones_of_one_plot():
     world = start(1, twins=100)
     scout, _ = found(world)
-    cells = {}
+    plots = {}
     for twin in scout.things("Twin"):
-        cells.setdefault(twin.id.rpartition(":")[0], []).append((twin.x, twin.y))
-    gaps = [dist(*pair) for twins in cells.values() for pair in combinations(twins, 2)]
+        plots.setdefault(twin.id.rpartition(":")[0], []).append((twin.x, twin.y))
+    gaps = [dist(*pair) for twins in plots.values() for pair in combinations(twins, 2)]
     assert len(gaps) > 20 and min(gaps) > APART_TILES
 
 

@@ -31,7 +31,7 @@ SIZES = Sizes(people=9, deer=5)
 def herding(nodes=1, sizes=SIZES, **more):
     """Return a harness whose nodes share a herd."""
     clock = Clock()
-    more |= {"stores": shared_stores(clock), "rules": Rules(per_cell=0), "clock": clock}
+    more |= {"stores": shared_stores(clock), "rules": Rules(per_plot=0), "clock": clock}
     return Harness(nodes=nodes, sizes=sizes, **more)
 
 

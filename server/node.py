@@ -224,8 +224,8 @@ class Node:
             handler(message)
 
     def _on_watch(self, watch: Watch) -> None:
-        self.census.on_watch(watch.new, watch.parts)
-        self.counts.on_watch(watch.parts)
+        self.census.on_watch(watch.new, watch.areas)
+        self.counts.on_watch(watch.areas)
 
     def set_terrain(self, terrain: Land) -> None:
         """Play on another ground from now on."""

@@ -1,25 +1,25 @@
-"""Adds up how many players of all nodes are where, in the parts of the world that clients look at.
+"""Adds up how many players of all nodes are where, in the areas of the world that clients look at.
 
-It asks all nodes for these parts as long as they are needed. It learns numbers, and no names.
+It asks all nodes for these areas as long as they are needed. It learns numbers, and no names.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
 from typing import Final, NamedTuple
 
-from flatlands.server.atlas.dots import SHIFTS, WORLD_DOTS, WORLD_TOTALS, DotPosition, MapPart
+from flatlands.server.atlas.dots import SHIFTS, WORLD_DOTS, WORLD_TOTALS, DotPosition, MapArea
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import DOT_FIELDS, PARTS_MOST, Malformed, Watch, pack
+from flatlands.server.messages.peer_protocol import AREAS_MOST, DOT_FIELDS, Malformed, Watch, pack
 from flatlands.world.grid import Square
 
-#: A part is asked for again after this, if no node has asked for it meanwhile.
+#: An area is asked for again after this, if no node has asked for it meanwhile.
 ASK_EVERY_MS: Final = 3000
 
-#: The same for a part of which nobody has told.
+#: The same for an area of which nobody has told.
 ASK_UNKNOWN_EVERY_MS: Final = 300
 
-#: What a node told of a part is forgotten after this, without news of it.
+#: What a node told of an area is forgotten after this, without news of it.
 FORGET_AFTER_MS: Final = 3500
 
 #: All answers of nodes come within this time.
@@ -37,7 +37,7 @@ Dot = list[int]
 
 
 class NodeDots(NamedTuple):
-    """What one node told of a part at a node time in ms: dots of a grain, as in the message."""
+    """What one node told of an area at a node time in ms: dots of a grain, as in the message."""
 
     at: int
     grain: int
@@ -48,8 +48,8 @@ class NodeDots(NamedTuple):
         return zip(*[iter(self.flat)] * DOT_FIELDS, strict=True)
 
 
-class TrackedPart:
-    """A part that this node hears of. `since` and `asked` are the node times in ms at which it was
+class TrackedArea:
+    """An area that this node hears of. `since` and `asked` are the node times in ms at which it was
     first needed, and asked for last by any node; `reports` is what came last, by node."""
 
     __slots__ = ("since", "asked", "reports")
@@ -74,52 +74,52 @@ class Counts:
         self._bus = bus
         self._loop = bus.loop
         self._believes = believes
-        #: Channel -> the part of it that this node is subscribed to.
-        self.channels: dict[str, MapPart] = {}
-        self._known: dict[MapPart, TrackedPart] = {}
+        #: Channel -> the area of it that this node is subscribed to.
+        self.channels: dict[str, MapArea] = {}
+        self._known: dict[MapArea, TrackedArea] = {}
 
     # What nodes say.
 
     def on_watch(self, flat: list[int]) -> None:
-        """Note that a node asks for parts: this node hears the answers, too."""
-        for at in range(0, len(flat), len(MapPart._fields)):
-            known = self._known.get(MapPart(*flat[at : at + len(MapPart._fields)]))
+        """Note that a node asks for areas: this node hears the answers, too."""
+        for at in range(0, len(flat), len(MapArea._fields)):
+            known = self._known.get(MapArea(*flat[at : at + len(MapArea._fields)]))
             if known is not None and known.reports:
                 known.asked = self._loop.now()
 
-    def _receive(self, part: MapPart, payload: bytes) -> None:
-        """Take what a node tells of a part, on the part's channel. Raises Malformed."""
+    def _receive(self, area: MapArea, payload: bytes) -> None:
+        """Take what a node tells of an area, on the area's channel. Raises Malformed."""
         counts = peer_protocol.read(payload)
         if not isinstance(counts, peer_protocol.Counts):
-            raise Malformed("it does not belong to a part of the map")
+            raise Malformed("it does not belong to an area of the map")
         node, page, grain, flat = counts
         if self._believes(node):
-            reports = self._known[part].reports
+            reports = self._known[area].reports
             if page and node in reports:
                 flat = reports[node].flat + flat
             reports[node] = NodeDots(self._loop.now(), grain, flat)
 
     # What this node asks.
 
-    def need(self, parts: Set[MapPart]) -> None:
-        """Hear of these parts and of no others. It should be called once a second."""
+    def need(self, areas: Set[MapArea]) -> None:
+        """Hear of these areas and of no others. It should be called once a second."""
         now = self._loop.now()
-        unwanted = self._known.keys() - parts
-        new = parts - self._known.keys()
-        for part in unwanted:
-            del self._known[part]
-            channel = self._channels.part(part)
+        unwanted = self._known.keys() - areas
+        new = areas - self._known.keys()
+        for area in unwanted:
+            del self._known[area]
+            channel = self._channels.area(area)
             del self.channels[channel]
             self._bus.drop_receiver(channel)
-        for part in new:
-            self._known[part] = TrackedPart(now)
-            channel = self._channels.part(part)
-            self.channels[channel] = part
-            self._bus.set_receiver(channel, partial(self._receive, part))
+        for area in new:
+            self._known[area] = TrackedArea(now)
+            channel = self._channels.area(area)
+            self.channels[channel] = area
+            self._bus.set_receiver(channel, partial(self._receive, area))
         if unwanted:
-            self._bus.unsubscribe(*map(self._channels.part, unwanted))
+            self._bus.unsubscribe(*map(self._channels.area, unwanted))
         if new:
-            self._bus.subscribe(*map(self._channels.part, new))
+            self._bus.subscribe(*map(self._channels.area, new))
         for known in self._known.values():
             known.reports = {
                 node: report
@@ -130,30 +130,30 @@ class Counts:
         self._ask(True, ASK_UNKNOWN_EVERY_MS, now)
 
     def _ask(self, new: bool, every: int, now: int) -> None:
-        """Ask for the parts that some node has told of, or for the `new` ones, which none has."""
+        """Ask for the areas that some node has told of, or for the `new` ones, which none has."""
         due: list[int] = []
-        for part, known in self._known.items():
+        for area, known in self._known.items():
             if bool(known.reports) != new and now - known.asked >= every:
                 known.asked = now
-                due += part
-        step = len(MapPart._fields) * PARTS_MOST
+                due += area
+        step = len(MapArea._fields) * AREAS_MOST
         for at in range(0, len(due), step):
             message = pack(Watch(self._node, new, due[at : at + step]))
             self._bus.to_all(message)
 
     # What is known.
 
-    def settled(self, part: MapPart) -> bool:
-        """Return whether all that is in a part should have been told by now."""
-        known = self._known.get(part)
+    def settled(self, area: MapArea) -> bool:
+        """Return whether all that is in an area should have been told by now."""
+        known = self._known.get(area)
         if known is None:
             return False
         waited = self._loop.now() - known.since
         return waited >= (ANSWERS_WITHIN_MS if known.reports else NO_ANSWERS_MS)
 
-    def grain(self, part: MapPart) -> int:
-        """Return the finest grain in which a part is known."""
-        return self._known[part].grain if part in self._known else 0
+    def grain(self, area: MapArea) -> int:
+        """Return the finest grain in which an area is known."""
+        return self._known[area].grain if area in self._known else 0
 
     def totals(self) -> tuple[int, int]:
         """Return how many people and how many computer players there are."""
@@ -162,11 +162,11 @@ class Counts:
         ]
         return sum(dot[2] for dot in dots), sum(dot[3] for dot in dots)
 
-    def squares(self, part: MapPart) -> set[Square] | None:
-        """Return the inhabited squares of a part, or None if only larger dots are known."""
-        if part not in self._known or self.grain(part):
+    def squares(self, area: MapArea) -> set[Square] | None:
+        """Return the inhabited squares of an area, or None if only larger dots are known."""
+        if area not in self._known or self.grain(area):
             return None
-        all = self._known[part].reports.values()
+        all = self._known[area].reports.values()
         return {(column, row) for report in all for column, row, *_ in report.dots()}
 
     def forget_batches(self) -> None:
@@ -179,19 +179,19 @@ class Counts:
         """Return all dots of a grain that are known. `numbers` are the nodes' small numbers."""
         found: dict[DotPosition, Dot] = {}
         coarse = grain >= self.grain(WORLD_DOTS)
-        for part, known in self._known.items():
-            # Parts may lie in each other, so each dot is taken from one part only.
+        for area, known in self._known.items():
+            # Areas may lie in each other, so each dot is taken from one area only.
             if (
-                part == WORLD_DOTS
+                area == WORLD_DOTS
                 if coarse
-                else known.grain <= grain <= part.grain and part != WORLD_TOTALS
+                else known.grain <= grain <= area.grain and area != WORLD_TOTALS
             ):
                 found.update(_joined(known, grain, numbers))
         return found
 
 
-def _joined(known: TrackedPart, grain: int, numbers: Mapping[int, int]) -> dict[DotPosition, Dot]:
-    """Return the dots of a grain that lie in a part."""
+def _joined(known: TrackedArea, grain: int, numbers: Mapping[int, int]) -> dict[DotPosition, Dot]:
+    """Return the dots of a grain that lie in an area."""
     found: dict[DotPosition, Dot] = {}
     for node, report in known.reports.items():
         number, fine = numbers.get(node, 0), report.grain

@@ -1,6 +1,6 @@
-"""Dots of the map of everybody: how squares are joined to them, and parts of the world.
+"""Dots of the map of everybody: how squares are joined to them, and areas of the world.
 
-A dot of grain g is a part of the world that is 2^g squares wide and high: a dot of grain 0 is a
+A dot of grain g is an area of the world that is 2^g squares wide and high: a dot of grain 0 is a
 square. Each dot lies in one dot of each coarser grain. The squares around the origin are in the
 middle of a dot of each grain divisible by 4, so what is close together there is not spread over
 four. Clients are told of dots in patches of 4 x 4. This module is arithmetic, and counts nobody.
@@ -19,8 +19,8 @@ SHIFTS: Final = tuple(8 * (16**level - 1) // 15 for level in range(WIDEST // 4 +
 DotPosition = tuple[int, int]
 
 
-class MapPart(NamedTuple):
-    """A part of the world, which is a dot, and the most dots in which each node tells of it."""
+class MapArea(NamedTuple):
+    """An area of the world, which is a dot, and the most dots in which each node tells of it."""
 
     grain: int
     column: int
@@ -29,13 +29,13 @@ class MapPart(NamedTuple):
 
 
 #: The whole world as one dot: how many are in it.
-WORLD_TOTALS: Final = MapPart(WIDEST, 0, 0, 1)
+WORLD_TOTALS: Final = MapArea(WIDEST, 0, 0, 1)
 
 #: The whole world as dots: who is where, roughly if there are many.
-WORLD_DOTS: Final = MapPart(WIDEST, 0, 0, PATCH_DOTS_MOST)
+WORLD_DOTS: Final = MapArea(WIDEST, 0, 0, PATCH_DOTS_MOST)
 
 #: All squares of the world, whatever that costs, for programs that look at the world.
-WORLD_SQUARES: Final = MapPart(WIDEST, 0, 0, CROWD_MOST)
+WORLD_SQUARES: Final = MapArea(WIDEST, 0, 0, CROWD_MOST)
 
 
 def dot_at(square: Square, grain: int) -> DotPosition:
@@ -61,28 +61,28 @@ def patches_within(squares: Rect, grain: int) -> Rect:
     return Rect(*patch_of(dots[:2])[0], *patch_of(dots[2:])[0])
 
 
-def parts_around(squares: Rect, grain: int) -> list[MapPart]:
-    """Return the parts, four at most, that have all of some squares, and are larger than dots of a
+def areas_around(squares: Rect, grain: int) -> list[MapArea]:
+    """Return the areas, four at most, that have all of some squares, and are larger than dots of a
     grain."""
     wide = max(squares.c1 - squares.c0, squares.r1 - squares.r0).bit_length()
     wide = max(wide, grain + 2)
     if wide >= WIDEST:
         return [WORLD_DOTS]
-    return [MapPart(wide, *dot, PATCH_DOTS_MOST) for dot in dots_within(squares, wide).squares()]
+    return [MapArea(wide, *dot, PATCH_DOTS_MOST) for dot in dots_within(squares, wide).squares()]
 
 
-def finest(squares: Collection[Square], part: MapPart, guess: int) -> int:
-    """Return the finest grain at which some squares of a part lie in no more dots than it may have.
+def finest(squares: Collection[Square], area: MapArea, guess: int) -> int:
+    """Return the finest grain at which some squares of an area lie in no more dots than it may have.
     The search begins at `guess`."""
-    if len(squares) <= part.most:
+    if len(squares) <= area.most:
         return 0
-    if part.most == 1:
-        return part.grain
+    if area.most == 1:
+        return area.grain
 
     def fits(grain: int) -> bool:
         shift = SHIFTS[grain >> 2]
         dots = {((column + shift) >> grain, (row + shift) >> grain) for column, row in squares}
-        return len(dots) <= part.most
+        return len(dots) <= area.most
 
     while not fits(guess):
         guess += 1

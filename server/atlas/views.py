@@ -12,8 +12,8 @@ from flatlands.server.atlas.dot_layer import DotLayer
 from flatlands.server.atlas.dots import (
     WORLD_DOTS,
     WORLD_TOTALS,
-    MapPart,
-    parts_around,
+    MapArea,
+    areas_around,
     patches_within,
 )
 from flatlands.server.messages import protocol
@@ -140,22 +140,22 @@ class Views:
         if not view.viewers:
             del self._views[view.asked]
 
-    # Which parts of the world are needed.
+    # Which areas of the world are needed.
 
-    def _parts(self, asked: Asked) -> list[MapPart]:
-        """Return the parts that show what a client asks to see, as far as that is known now."""
+    def _areas(self, asked: Asked) -> list[MapArea]:
+        """Return the areas that show what a client asks to see, as far as that is known now."""
         if asked.squares is None:
             return [WORLD_TOTALS]
         if self._counts.grain(WORLD_DOTS) <= asked.grain:
             return [WORLD_TOTALS, WORLD_DOTS]
-        return [WORLD_TOTALS, WORLD_DOTS, *parts_around(asked.squares, asked.grain)]
+        return [WORLD_TOTALS, WORLD_DOTS, *areas_around(asked.squares, asked.grain)]
 
     def _need(self) -> None:
-        """Hear of the parts that clients look at."""
-        self._counts.need({part for asked in self._views for part in self._parts(asked)})
+        """Hear of the areas that clients look at."""
+        self._counts.need({area for asked in self._views for area in self._areas(asked)})
 
     def _is_settled(self, asked: Asked) -> bool:
-        return all(map(self._counts.settled, self._parts(asked)))
+        return all(map(self._counts.settled, self._areas(asked)))
 
     def _show_all(self) -> None:
         """Show the whole picture to those who need it, as soon as there is one."""
@@ -236,8 +236,8 @@ class Views:
     def _grain(self, view: View) -> int:
         """Return the grain of the dots that a view shows from now on."""
         asked, grain = view.asked, view.grain
-        parts = self._parts(asked)[2:] if self._is_settled(asked) else []
-        finest = max([asked.grain, *map(self._counts.grain, parts or [WORLD_DOTS])])
+        areas = self._areas(asked)[2:] if self._is_settled(asked) else []
+        finest = max([asked.grain, *map(self._counts.grain, areas or [WORLD_DOTS])])
         grain = max(grain, finest)
         while grain < GRAIN_MOST and self._count(view, grain) > DOTS_MOST:
             grain += 1

@@ -58,7 +58,7 @@ class Channels:
         self.square: Callable[[Square], str] = lru_cache(CHANNELS_CACHED)(name)
 
     def is_square(self, channel: str) -> bool:
-        """Return whether a channel is that of a square, or part, of this ground."""
+        """Return whether a channel is that of a square, or area, of this ground."""
         return channel.startswith(self._squares)
 
     def node(self, id: int) -> str:
@@ -73,9 +73,9 @@ class Channels:
         """Return the name of a person's channel."""
         return f"{self._prefix}/owner/{owner}"
 
-    def part(self, part: tuple[int, int, int, int]) -> str:
-        """Return the name of the channel of a part of the world (atlas/dots.py)."""
-        grain, column, row, most = part
+    def area(self, area: tuple[int, int, int, int]) -> str:
+        """Return the name of the channel of an area of the world (atlas/dots.py)."""
+        grain, column, row, most = area
         return f"{self._squares}{grain}/{column}:{row}/{most}"
 
 

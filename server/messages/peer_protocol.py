@@ -49,7 +49,7 @@ ECHO = 47
 SOUGHT = 54
 DELIVERED = 60
 PRESENCE_ANSWER = 62
-# On the channel of a part of the world.
+# On the channel of an area of the world.
 COUNTS = 51
 
 # The state of a node in its heartbeats.
@@ -66,8 +66,8 @@ HEARTBEAT_INTERVAL_MOST_MS = 60_000
 # What fits a broker's payload.
 #: The most entries in one page of a full state.
 ENTRIES = 400
-#: The most parts in one `watch`.
-PARTS_MOST = 1000
+#: The most areas in one `watch`.
+AREAS_MOST = 1000
 #: The numbers of a dot in `counts`, and the most dots in one.
 DOT_FIELDS = 5
 PATCH_DOTS_MOST = 2500
@@ -145,7 +145,7 @@ FIELDS = {
         Field("machine", list, 0, 4),
         Field("plan", list, 1, 4),
         Field("found", list, 0, FOUND_MOST),
-        Field("parts", list, 0, 4 * PARTS_MOST),
+        Field("areas", list, 0, 4 * AREAS_MOST),
         Field("players", list, 0, PRESENCE_PLAYERS_MOST),
         Field("dots", list, 0, DOT_FIELDS * PATCH_DOTS_MOST),
     )
@@ -230,12 +230,12 @@ class Heartbeat(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """The request for counts of parts of the world: grain, column, row, most, grain ... With `new`
+    """The request for counts of areas of the world: grain, column, row, most, grain ... With `new`
     the node that asks has not heard of them yet."""
 
     node: int
     new: bool
-    parts: list[int]
+    areas: list[int]
 
 
 class Broadcast(NamedTuple):
@@ -408,7 +408,7 @@ class Echo(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many players of a node are where in a part of the world. `dots` is column, row, people,
+    """How many players of a node are where in an area of the world. `dots` is column, row, people,
     computer players, batches, column ... Pages from 1 on continue where the one before ended."""
 
     node: int
@@ -464,13 +464,13 @@ def _is_heartbeat(beat: Heartbeat) -> bool:
     )
 
 
-def _are_parts(watch: Watch) -> bool:
-    parts = watch.parts
-    return not parts or (
-        len(parts) % 4 == 0
-        and _are_numbers(parts)
-        and all(0 <= grain <= WIDEST for grain in parts[::4])
-        and all(1 <= most <= CROWD_MOST for most in parts[3::4])
+def _are_areas(watch: Watch) -> bool:
+    areas = watch.areas
+    return not areas or (
+        len(areas) % 4 == 0
+        and _are_numbers(areas)
+        and all(0 <= grain <= WIDEST for grain in areas[::4])
+        and all(1 <= most <= CROWD_MOST for most in areas[3::4])
     )
 
 
@@ -621,7 +621,7 @@ _CROSS_CHECKS: Final[dict[int, Callable[[Any], bool]]] = {
     FULL_STATE: _is_page,
     CHANGES: _are_changes,
     HEARTBEAT: _is_heartbeat,
-    WATCH: _are_parts,
+    WATCH: _are_areas,
     BROADCAST: _is_around,
     PRESENCE_QUERY: _are_players,
     PRESENCE_ANSWER: _are_players,

@@ -10,8 +10,8 @@ from flatlands.server.atlas.dots import (
     WORLD_DOTS,
     WORLD_SQUARES,
     WORLD_TOTALS,
+    areas_around,
     dot_at,
-    parts_around,
     patches_within,
 )
 from flatlands.server.clients import handlers
@@ -109,12 +109,12 @@ def test_any_rectangle_of_squares_lies_in_at_most_four_parts(seed):
         far = 2 ** chance.randrange(1, 29)
         c0, r0 = chance.randint(-far, far), chance.randint(-far, far)
         rect = Rect(c0, r0, c0 + chance.randint(0, far), r0 + chance.randint(0, far))
-        parts = parts_around(rect, grain := chance.randrange(32))
+        parts = areas_around(rect, grain := chance.randrange(32))
         assert 1 <= len(parts) <= 4 and len(set(parts)) == len(parts)
         for square in (rect[:2], rect[2:], (rect.c0, rect.r1), (rect.c1, rect.r0)):
             assert [p for p in parts if dot_at(square, p.grain) == p[1:3]]
         assert all(part.grain > grain for part in parts)
-    assert parts_around(Rect(*EVERYWHERE), 0) == [WORLD_DOTS]
+    assert areas_around(Rect(*EVERYWHERE), 0) == [WORLD_DOTS]
 
 
 def world(nodes=1):
@@ -164,7 +164,7 @@ def test_the_first_picture_of_an_empty_world_is_empty_and_without_squares_there_
     assert watcher.model.pictures == 1 and watcher.model.dots == {}
     assert watcher.model.totals == [0, 0, 0, 2, "memory", 2013, 16, [], 0]
     watcher.connection.lose()
-    harness.run(census.PART_LEASE_MS + 2000)
+    harness.run(census.AREA_LEASE_MS + 2000)
     harness.place("A", (0, 0), host=one)
     watcher = look(harness, other, rect=(1, 1, 0, 0))
     harness.run(3000)
@@ -284,7 +284,7 @@ def test_nothing_is_counted_or_published_unless_somebody_looks(ends):
     harness.run(3000)
     assert not quiet(harness)
     ends(watcher)
-    harness.run(census.PART_LEASE_MS + 2000)
+    harness.run(census.AREA_LEASE_MS + 2000)
     assert quiet(harness) and not len(harness.node.views)
     counted = [host.loop.stats["counts"] for host in harness.hosts]
     assert all(counted)
@@ -428,7 +428,7 @@ def test_malformed_counts_are_refused():
     watcher = look(harness)
     harness.run(3000)
     first, second = harness.hosts
-    channel, other = first.node.channels.part(WORLD_DOTS), second.node.id
+    channel, other = first.node.channels.area(WORLD_DOTS), second.node.id
     before = shown(watcher)
     wrong = [9, 9, 9], [9, 9, 9, -1], [9, -9, 9, 9], [9, True, 9, 9], [9, 9, 2**25, 9]
     for payload in (

@@ -194,7 +194,7 @@ class Bench:
         before, begun = time.process_time(), time.monotonic()
         for start in range(0, count, TURN):
             for square, gem in gems[start : start + TURN]:
-                node.replicas.squares[square].things.change([gem], [], self.loop.now())
+                node.subscriptions.by_square[square].things.change([gem], [], self.loop.now())
                 touches.things_changed(square)
             # A loop without pauses would use the CPU time for itself.
             until = time.monotonic() + PATIENCE

@@ -66,7 +66,7 @@ MODULES = (
     "flatlands.server.squares.hub",
     "flatlands.server.squares.outbox",
     "flatlands.server.squares.peers",
-    "flatlands.server.squares.replicas",
+    "flatlands.server.squares.subscriptions",
     "flatlands.server.squares.subscription",
     "flatlands.server.squares.sync",
     "flatlands.server.net.connection",

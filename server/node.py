@@ -39,8 +39,8 @@ from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import ClientSession, Hub
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
-from flatlands.server.squares.replicas import Replicas
 from flatlands.server.squares.subscription import Subscription
+from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.reader import Reader
 from flatlands.server.storage.world_clock import WorldClock
@@ -103,16 +103,18 @@ class Node:
         self.square_context = SquareContext(
             bus, grid.span, self.hub, self.outbox, peers, self, crowd_from
         )
-        self.replicas = Replicas(self.square_context, grid, squares)
+        self.subscriptions = Subscriptions(self.square_context, grid, squares)
 
         # Players.
         spots = Spots(grid, terrain, spread, ring)
-        self.movement = Movement(grid, terrain, spots, loop, self.hub, self.outbox, self.replicas)
+        self.movement = Movement(
+            grid, terrain, spots, loop, self.hub, self.outbox, self.subscriptions
+        )
         self.residents = Residents(bus, grid, spots, self.outbox, self.movement)
         self.router = Router(address, bus, self.residents, peers, self.store_client)
         self.takeovers = Takeovers(bus, self.residents, peers, self.router.was_sent)
         self.invitations = Invitations(
-            bus, self.residents, peers, spots, self.movement, self.replicas
+            bus, self.residents, peers, spots, self.movement, self.subscriptions
         )
         self.moderation = Moderation(self.store_client, loop, self.residents)
         self.names = NameSearch(bus, grid, self.residents, peers, self.moderation)
@@ -128,7 +130,7 @@ class Node:
         registry = self.square_context.layer_registry
         self.reader = Reader(
             self.store_client,
-            self.replicas,
+            self.subscriptions,
             loop,
             self.play.upkeep.fetch,
             cast("list[CellLayer]", registry.layers),
@@ -150,7 +152,7 @@ class Node:
         self.store_client.set_recovered_listener(self.reader.read_all)
         self.square_context.set_player_listener(self.takeovers)
         self.square_context.set_reader(self.reader.read)
-        peers.set_listeners(gone=self.replicas.drop, link_changed=self._send_link)
+        peers.set_listeners(gone=self.subscriptions.drop, link_changed=self._send_link)
         self.residents.set_listeners(self.play.player_left, self.presence.player_changed)
         self.moderation.set_silenced_listener(self.play.player_silenced)
         self.delivery.set_news_listener(self.play.news)
@@ -194,7 +196,7 @@ class Node:
     def receive(self, item: Message | Reset) -> None:
         """Pass a message or a Reset of the broker to the part that it is for."""
         if isinstance(item, Reset):
-            self.replicas.reset(item)
+            self.subscriptions.reset(item)
             return
         try:
             receiver = self.bus.receivers.get(item.channel)
@@ -245,7 +247,7 @@ class Node:
     def last_seq(self, id: int) -> int:
         """Return the highest seq known here of a player that is not here; -1 if none is known."""
         seq, _place = self.residents.departed.get(id, (-1, None))
-        return max(seq, self.replicas.seq(id))
+        return max(seq, self.subscriptions.seq(id))
 
     def session(self, id: int) -> ClientSession | None:
         """Return the session of one of its players, if it has one."""

@@ -120,7 +120,7 @@ class _Growth:
     def _players(self) -> int:
         return sum(
             len(subscription.replica.players)
-            for subscription in self._node.replicas.squares.values()
+            for subscription in self._node.subscriptions.by_square.values()
         )
 
     def squares(self) -> int:
@@ -131,9 +131,9 @@ class _Growth:
             for column in range(min(columns) - RING_SQUARES, max(columns) + RING_SQUARES + 1)
             for row in range(min(rows) - RING_SQUARES, max(rows) + RING_SQUARES + 1)
         ]
-        subscriptions = self._node.replicas.squares
+        subscriptions = self._node.subscriptions.by_square
         return self._took(
-            lambda: self._node.replicas.need(wanted),
+            lambda: self._node.subscriptions.need(wanted),
             lambda: all(square.view.ready for square in subscriptions.values()),
             len(wanted),
         )

@@ -72,8 +72,8 @@ def areas_around(squares: Rect, grain: int) -> list[MapArea]:
 
 
 def finest(squares: Collection[Square], area: MapArea, guess: int) -> int:
-    """Return the finest grain at which some squares of an area lie in no more dots than it may have.
-    The search begins at `guess`."""
+    """Return the finest grain at which some squares of an area lie in no more dots than it may
+    have. The search begins at `guess`."""
     if len(squares) <= area.most:
         return 0
     if area.most == 1:

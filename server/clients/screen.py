@@ -159,11 +159,11 @@ class ClientScreen:
         new = rect.squares()
         if before is not None:
             new = [square for square in new if not before.holds(square)]
-        return frame(protocol.held(rect)) + self.node.replicas.snapshot(new)
+        return frame(protocol.held(rect)) + self.node.subscriptions.snapshot(new)
 
     def show(self, squares: Iterable[Square]) -> None:
         """Send snapshots of these squares."""
-        snapshot = self.node.replicas.snapshot(squares)
+        snapshot = self.node.subscriptions.snapshot(squares)
         if snapshot:
             self._write(snapshot)
 

@@ -109,7 +109,7 @@ class CellLayer:
         #: Whether a later write to a tile takes the place of one that is still to be published.
         self._replaces = self.rule in (RULE_LAST, RULE_SUM)
         self._node, self.loop, self.side = node, node.loop, node.grid.side
-        self._replicas, self.store_client = node.replicas, node.store_client
+        self._subscriptions, self.store_client = node.subscriptions, node.store_client
         queue = f"{TILES_QUEUE} {name} {node.channels.ground_id}"
         owners = self.options.per_owner is not None
         self.rows = Rows(queue, self.rule, options.forget, owners=owners)
@@ -172,7 +172,7 @@ class CellLayer:
         if self.store is not None:
             return dict(self._tiles_by_value)
         found = Counter[int]()
-        for square in self._replicas.squares:
+        for square in self._subscriptions.by_square:
             if tiles := self.known_tiles(square):
                 found.update(tiles.values)
         del found[0]
@@ -186,7 +186,7 @@ class CellLayer:
     def known_tiles(self, square: Square) -> Tiles | None:
         """Return the tiles of a square as this node knows them; None if nobody has written there,
         or if it does not receive the square."""
-        subscription = self._replicas.squares.get(square)
+        subscription = self._subscriptions.by_square.get(square)
         if subscription is None or subscription.layers is None:
             return None
         return subscription.layers.tiles.get(self.number)
@@ -268,7 +268,7 @@ class CellLayer:
         own = self._own_writes.get(square)
         if own is None:
             own = self._own_writes[square] = _OwnWrites()
-            self._replicas.need((square,))
+            self._subscriptions.need((square,))
         own.at = now
         return own
 
@@ -330,7 +330,7 @@ class CellLayer:
             if subscription.layers is not None:
                 subscription.layers.fade(self.number, self.forgotten_before())
 
-        some = list(self._replicas.squares.values())
+        some = list(self._subscriptions.by_square.values())
         self.loop.schedule_batches(some, squares_of(TILES_FADED, self.side), 5, fade)
 
     def _sweep(self) -> None:
@@ -354,7 +354,7 @@ class CellLayer:
     def apply_stored(self, square: Square, writes: bytes) -> None:
         """Take what the store had in a square. What it should have by now but has not, because the
         node that wrote it has died, is soon put there."""
-        layers = self._replicas.squares[square].layers
+        layers = self._subscriptions.by_square[square].layers
         if writes and layers is not None:
             layers.apply([self.number, writes])
         known = self.known_tiles(square)
@@ -421,7 +421,9 @@ class CellLayer:
 
     def _are_counts_due(self, now: int) -> bool:
         """Return whether to read the counts. A node that receives no square does not."""
-        return self.store is not None and bool(self._replicas.squares) and now >= self._count_at
+        return (
+            self.store is not None and bool(self._subscriptions.by_square) and now >= self._count_at
+        )
 
     def _read_counts(self, store: Store) -> _Counts:
         """Return the counts that the store has. It waits for the store."""
@@ -450,7 +452,7 @@ class CellLayer:
         done = [square for square, own in self._own_writes.items() if own.at <= now - NEEDED_FOR_MS]
         for square in done:
             del self._own_writes[square]
-        self._replicas.let_go(done)
+        self._subscriptions.let_go(done)
 
 
 def _queue(rule: int, waiting: dict[int, Write], index: int, write: Write) -> None:

@@ -326,7 +326,7 @@ class Part(PartHooks[_M]):
 
     def players_in(self, square: Square) -> list[PlayerView]:
         """Return the players in a square, as this node knows them, without computer players."""
-        subscription = self.node.replicas.squares.get(square)
+        subscription = self.node.subscriptions.by_square.get(square)
         players = [] if subscription is None else subscription.replica.players.values()
         return [
             player_view(self.game, player) for player in players if player.id >= FIRST_PERSON_ID

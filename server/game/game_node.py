@@ -20,7 +20,7 @@ from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
-from flatlands.server.squares.replicas import Replicas
+from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.items import Items
@@ -63,7 +63,7 @@ class GameNode(Protocol):
     # Squares and other nodes.
     outbox: Outbox
     peers: Peers
-    replicas: Replicas
+    subscriptions: Subscriptions
     square_context: SquareContext
 
     # Players.

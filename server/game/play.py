@@ -131,13 +131,13 @@ class Play:
             node.channels.ground_id,
             node.grid,
             node.store_client,
-            node.replicas,
+            node.subscriptions,
             node.loop,
             self._declarations.things,
             self._declarations.records,
         )
         plant = self._plant if self._plants else None
-        self.upkeep = Upkeep(self.items, node.grid, node.replicas, node.loop, plant)
+        self.upkeep = Upkeep(self.items, node.grid, node.subscriptions, node.loop, plant)
         self._check = Hook(node, "plant", self.items.check_things)
         self.layers: list[CellLayer] = [
             getattr(part, name).layer
@@ -160,7 +160,7 @@ class Play:
                 node.terrain,
                 node.grid,
                 node.loop,
-                node.replicas.squares,
+                node.subscriptions.by_square,
                 node.outbox,
                 movement,
                 solid,
@@ -171,7 +171,7 @@ class Play:
                 node.loop,
                 node.grid,
                 node.outbox.players_by_square,
-                node.replicas.squares,
+                node.subscriptions.by_square,
                 node.residents.by_id,
                 {n: round(self._declarations.things[n].reach * UNIT) for n in self._touch},
                 self._touched,
@@ -182,7 +182,9 @@ class Play:
             reach = round(self.game.meets * UNIT)
             residents = node.residents.by_id
             # It looks for meetings by itself, by a timer.
-            self._meetings = Meetings(node.loop, node.replicas.squares, residents, reach, self._met)
+            self._meetings = Meetings(
+                node.loop, node.subscriptions.by_square, residents, reach, self._met
+            )
 
     def _add_hooks(self, part: AnyPart) -> None:
         """Add the hooks of a part for actions and plants, and start those that have `every`."""

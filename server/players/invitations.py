@@ -19,7 +19,7 @@ from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import GUEST_FARTHEST_TILES, Position, Spots
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
-from flatlands.server.squares.replicas import Replicas
+from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.world.track import UNIT
 
 #: How long a question waits for an answer. After that no node has the player.
@@ -55,7 +55,7 @@ class Invitations:
         peers: Peers,
         spots: Spots,
         movement: Movement,
-        replicas: Replicas,
+        subscriptions: Subscriptions,
     ) -> None:
         self._bus = bus
         self._node = bus.node
@@ -64,7 +64,7 @@ class Invitations:
         self._peers = peers
         self._spots = spots
         self._movement = movement
-        self._replicas = replicas
+        self._subscriptions = subscriptions
         self._nonces = itertools.count(1)
         self._asked: dict[int, Callable[[Inviter | None], None]] = {}
         self._overdue = TimerQueue(self._loop, lambda nonce, _due: self._done(nonce, None))
@@ -97,7 +97,7 @@ class Invitations:
         )
         others += [
             player.track.at(now)
-            for player in self._replicas.around(x, y, AROUND_HOST_UNITS)
+            for player in self._subscriptions.around(x, y, AROUND_HOST_UNITS)
             if player.id != host.id
         ]
         place = self._spots.beside(x, y, others)

@@ -15,7 +15,7 @@ from flatlands.server.runtime.loop import BEAT_MS, Loop
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
-from flatlands.server.squares.replicas import Replicas
+from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.world.grid import Grid, Rect, Viewport
 from flatlands.world.track import PACE_USUAL, UNIT, Goal, Heading, Intent, Land, Track, leg, stand
 
@@ -58,7 +58,7 @@ class Movement:
         loop: Loop,
         hub: Hub,
         outbox: Outbox,
-        replicas: Replicas,
+        subscriptions: Subscriptions,
     ) -> None:
         self._grid = grid
         #: The ground on which residents walk, and what chooses places on it.
@@ -67,7 +67,7 @@ class Movement:
         self._loop = loop
         self._hub = hub
         self._outbox = outbox
-        self._replicas = replicas
+        self._subscriptions = subscriptions
         self._changes = TimerQueue(loop, self._change_due, CHANGES_TOGETHER_MS)
         self._liveness_checks = TimerQueue(loop, self._check_liveness)
         self._paces = TimerQueue(
@@ -219,7 +219,7 @@ class Movement:
         """Put a resident into its square, and publish an enter."""
         if self.steps is not None:
             self.steps.begin(resident)
-        self._replicas.need((resident.square,))
+        self._subscriptions.need((resident.square,))
         self._outbox.enter(resident, resident.square)
 
     def leave(self, resident: Resident, *, handed_over: bool = False) -> None:
@@ -232,7 +232,7 @@ class Movement:
         if self.touches is not None:
             self.touches.drop(resident)
         (self._outbox.hand_over if handed_over else self._outbox.gone)(resident, resident.square)
-        self._replicas.let_go((resident.square,))
+        self._subscriptions.let_go((resident.square,))
 
     # What went on while this node stood still.
 
@@ -362,8 +362,8 @@ class Movement:
         session = resident.session
         assert session is not None
         first, last = self._hub.move(session, before, rect)
-        self._replicas.need(first)
-        self._replicas.let_go(last)
+        self._subscriptions.need(first)
+        self._subscriptions.let_go(last)
         if rect is not None:
             session.hold(before, rect)
             if before is None and self.touches is not None:
@@ -392,7 +392,7 @@ class Movement:
             if to != resident.square:
                 before, resident.square = resident.square, to
                 self._outbox.leave(resident, before, to)
-                self._replicas.let_go((before,))
+                self._subscriptions.let_go((before,))
                 self.enter(resident)
                 if self.steps is not None:
                     self.steps.square_entered(resident, before)

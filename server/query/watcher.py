@@ -66,7 +66,7 @@ class Watcher:
         #: The squares into which somebody went a moment ago, with the node times in ms until which
         #: they count.
         self._entered: dict[Square, int] = {}
-        #: The squares that the replicas need for all that.
+        #: The squares that the subscriptions need for all that.
         self._followed: set[Square] = set()
         #: Square -> when events came there, and how many.
         self._events: dict[Square, deque[tuple[int, int]]] = {}
@@ -91,7 +91,7 @@ class Watcher:
                 "--broker, --world and SECRET_KEY with those of the servers"
             )
         gevent.sleep(SETTLES_AFTER_S)
-        subscriptions = self.node.replicas.squares
+        subscriptions = self.node.subscriptions.by_square
         self._wait(
             lambda: all(each.view.ready for each in subscriptions.values()), SETTLES_WITHIN_S
         )
@@ -174,8 +174,8 @@ class Watcher:
         now = self.loop.now()
         self._entered = {square: until for square, until in self._entered.items() if until > now}
         inhabited = self._entered.keys() | (self._counts.squares(WORLD_SQUARES) or ())
-        self.node.replicas.need(inhabited - self._followed)
-        self.node.replicas.let_go(self._followed - inhabited)
+        self.node.subscriptions.need(inhabited - self._followed)
+        self.node.subscriptions.let_go(self._followed - inhabited)
         self._followed = inhabited
 
     # Players who go from one square into another. Nodes name the new one only later.
@@ -186,7 +186,7 @@ class Watcher:
 
     def player_exited(self, _square: Square, id: int, _seq: int) -> None:
         """Keep a player that is about to be removed from a square, until it enters another."""
-        player = self.node.replicas.player(id)
+        player = self.node.subscriptions.player(id)
         if player is not None:
             self._between[id] = self.loop.now(), player
 
@@ -220,7 +220,7 @@ class Watcher:
     def players(self) -> list[tuple[Square, Player]]:
         """Return all players, each once, with the squares in which they are."""
         found: dict[int, tuple[Square, Player]] = {}
-        for square, subscription in self.node.replicas.squares.items():
+        for square, subscription in self.node.subscriptions.by_square.items():
             for id, player in subscription.replica.players.items():
                 known = found.get(id)
                 # Between two squares it may be known in both.

@@ -18,7 +18,7 @@ import msgpack
 
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.squares.replicas import Replicas
+from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.server.storage import schema
 from flatlands.server.storage.boards import NO_NAME
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
@@ -88,13 +88,13 @@ class Items:
         ground_id: str,
         grid: Grid,
         store_client: StoreClient,
-        replicas: Replicas,
+        subscriptions: Subscriptions,
         loop: Loop,
         things: Mapping[int, type[Thing]],
         records: Iterable[type[Record]],
     ) -> None:
         self._fields, self._grid = fields, grid
-        self._store_client, self._replicas, self._loop = store_client, replicas, loop
+        self._store_client, self._subscriptions, self._loop = store_client, subscriptions, loop
         self._numbered = things
         #: By their names.
         self._kinds = {kind.__name__: _NumberedKind(n, kind) for n, kind in things.items()}
@@ -103,7 +103,7 @@ class Items:
         self.records = {
             kind: f"{RECORDS_QUEUE} {fields.game} {kind.__name__} {ground_id}" for kind in records
         }
-        replicas.declare_things({n: declare(kind) for n, kind in things.items()})
+        subscriptions.declare_things({n: declare(kind) for n, kind in things.items()})
 
     # Questions to the store.
 
@@ -202,7 +202,7 @@ class Items:
 
     def things_in(self, square: Square) -> list[Thing]:
         """Return what lies in a square, as far as this node knows."""
-        subscription, side = self._replicas.squares.get(square), self._grid.side
+        subscription, side = self._subscriptions.by_square.get(square), self._grid.side
         rows = [] if subscription is None else subscription.things.lying()
         return [of_row(self._numbered[row.kind], row, square, side) for row in rows]
 
@@ -230,7 +230,7 @@ class Items:
             # This many of the largest ones fit one message.
             for at in range(0, max(len(come), 1), THINGS_A_MESSAGE):
                 some = come[at : at + THINGS_A_MESSAGE]
-                self._replicas.publish_things(square, some, away if at == 0 else [])
+                self._subscriptions.publish_things(square, some, away if at == 0 else [])
 
     # What games do. All of this waits for the store, and raises StoreUnavailable if it does not
     # answer.
@@ -301,7 +301,7 @@ class Items:
             self.publish(following, gone)
         elif gone:
             # This node has missed that another player took it.
-            self._replicas.read(self.square(gone[0]))
+            self._subscriptions.read(self.square(gone[0]))
         return taken
 
     def _bodies(self, store: Store, one: Thing | Record) -> Iterator[bytes]:
@@ -339,7 +339,7 @@ class Items:
 
         self.wait(lambda store: store.change(self.queue, thing.id, make))
         if not changed:
-            self._replicas.read(square)
+            self._subscriptions.read(square)
             return None
         self.publish(changed)
         return changed[0]

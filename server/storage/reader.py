@@ -10,7 +10,7 @@ from typing import Protocol
 
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.runtime.timers import TimerQueue
-from flatlands.server.squares.replicas import Replicas
+from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import Store
 from flatlands.world.grid import Square
@@ -53,14 +53,14 @@ class Reader:
     def __init__(
         self,
         store_client: StoreClient,
-        replicas: Replicas,
+        subscriptions: Subscriptions,
         loop: Loop,
         fetch: Fetch,
         layers: Sequence[StoredLayer],
         tiles: int,
     ) -> None:
         self._store_client = store_client
-        self._replicas = replicas
+        self._subscriptions = subscriptions
         self._loop = loop
         self._fetch = fetch
         self._layers = layers
@@ -72,7 +72,7 @@ class Reader:
 
     def read(self, square: Square) -> None:
         """Read a square soon, together with others."""
-        if square not in self._replicas.squares:
+        if square not in self._subscriptions.by_square:
             return
         if self._store_client.store is None:
             if self._layers:
@@ -84,7 +84,7 @@ class Reader:
             self._loop.call_soon(self._begin)
 
     def _read_again(self, square: Square, _due: int) -> None:
-        subscription = self._replicas.squares.get(square)
+        subscription = self._subscriptions.by_square.get(square)
         if subscription is not None and not (
             self._store_client.store and all(it.persist for it in self._layers)
         ):
@@ -95,7 +95,7 @@ class Reader:
 
     def read_all(self) -> None:
         """Read all squares soon."""
-        for square in self._replicas.squares:
+        for square in self._subscriptions.by_square:
             self.read(square)
 
     def _begin(self) -> None:
@@ -108,12 +108,12 @@ class Reader:
             found, written = read
             self._end(squares, SQUARE_AGAIN_MS)
             for square in squares:
-                subscription = self._replicas.squares.get(square)
+                subscription = self._subscriptions.by_square.get(square)
                 if subscription is not None:
                     subscription.apply_stored_things(found.get(square, []), begun)
 
             def load(square: Square) -> None:
-                if square in self._replicas.squares:
+                if square in self._subscriptions.by_square:
                     for layer, writes in zip(self._layers, written, strict=True):
                         layer.apply_stored(square, writes.get(square, b""))
 

@@ -14,7 +14,7 @@ from typing import Final
 import msgpack
 
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.squares.replicas import Replicas
+from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.server.storage.items import QUOTA_CHECK_MS, QUOTA_PREFIX, Items
 from flatlands.server.storage.kinds import Thing
 from flatlands.server.storage.reach import name_of
@@ -56,10 +56,15 @@ class Upkeep:
     """Claims what is due, and does it. `plant` is None if nothing is planted."""
 
     def __init__(
-        self, items: Items, grid: Grid, replicas: Replicas, loop: Loop, plant: Plant | None
+        self,
+        items: Items,
+        grid: Grid,
+        subscriptions: Subscriptions,
+        loop: Loop,
+        plant: Plant | None,
     ) -> None:
         self._items, self._queue = items, items.queue
-        self._grid, self._replicas, self._loop = grid, replicas, loop
+        self._grid, self._subscriptions, self._loop = grid, subscriptions, loop
         self._plant = plant
         self._growing = loop.every(GROW_EVERY_MS, self._grow, 0, can_wait=True)
         for kind, queue in items.records.items():
@@ -100,7 +105,7 @@ class Upkeep:
 
     def _grow(self) -> None:
         # A node at which nobody plays leaves this to the others.
-        if self._replicas.squares:
+        if self._subscriptions.by_square:
             self._items.ask(
                 lambda store: store.claim(self._queue, GROW_AT_ONCE, GROW_CLAIMED_MS), self._claimed
             )

@@ -107,7 +107,7 @@ class Status:
             "players": self.node.hub.sessions_holding,
             "players_most": self._admission.capacity,
             "residents": len(self.node.residents.by_id),
-            "squares": len(self.node.replicas.squares),
+            "squares": len(self.node.subscriptions.by_square),
             "deaf": len(self.node.peers.deaf),
             "nodes": len(self.node.peers.peers) + 1,
             "clocks_apart_ms": self.node.peers.clocks_apart,

@@ -50,7 +50,7 @@ class LoadMeter:
         self.busy = max(self._cpu / CORE_SHARE, self._pairs() / PAIRS_MOST, seats / SEATS_SHARE)
 
     def _pairs(self) -> int:
-        squares = self._node.replicas.squares
+        squares = self._node.subscriptions.by_square
         number = {
             square: len(subscription.replica.players) for square, subscription in squares.items()
         }
@@ -71,4 +71,4 @@ class LoadMeter:
         """Return the load of this process, which has this many sessions, for its heartbeats."""
         router = self._node.router
         machine = router.machine(self.busy, self.line(router.belongs))
-        return NodeLoad(memory(), sessions, len(self._node.replicas.squares), machine)
+        return NodeLoad(memory(), sessions, len(self._node.subscriptions.by_square), machine)

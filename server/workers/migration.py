@@ -142,7 +142,7 @@ class Migration(Placement[int]):
         shard = self.elsewhere(resident.square, resident.id)
         if shard is None:
             return
-        is_back = self._node.replicas.squares[resident.square].has_returned(number)
+        is_back = self._node.subscriptions.by_square[resident.square].has_returned(number)
         state = session.transferable_state()
         if resident.seq == seq and is_back and state is not None:
             # If the other worker dies at once, the client comes back with this token, and its
@@ -234,7 +234,7 @@ class Migration(Placement[int]):
         resident = session.resident
         if resident is None or resident.held is None:
             return
-        now, squares = self._loop.now(), self._node.replicas.squares
+        now, squares = self._loop.now(), self._node.subscriptions.by_square
         ready = all(squares[square].view.ready for square in resident.held.squares())
         if ready or now - session.opened_at > SHOW_WITHIN_MS:
             session.show_squares()

@@ -476,7 +476,9 @@ class Stranger:
             self._about_a_part(*chance.choice(parts))
             return
         channels = self.crowd.harness.node.channels
-        squares = sorted({s for h in self.crowd.harness.hosts for s in h.node.replicas.squares})
+        squares = sorted(
+            {s for h in self.crowd.harness.hosts for s in h.node.subscriptions.by_square}
+        )
         square = chance.choice(squares or [(0, 0)])
         about = chance.random() < 0.6
         message = self._about_square(square) if about else self._among_nodes()

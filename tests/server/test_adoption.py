@@ -61,7 +61,7 @@ def test_a_write_that_a_living_node_could_not_keep_is_kept_when_it_dies(monkeypa
     harness.kill(a.host)
     go_away(b)
     harness.run(10_000)
-    assert (0, 0) not in b.host.node.replicas.squares
+    assert (0, 0) not in b.host.node.subscriptions.by_square
     assert in_store(harness, QUEUE) == {(3, 4): 7} and not unstored
 
 

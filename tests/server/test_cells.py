@@ -342,7 +342,7 @@ def test_a_write_is_kept_and_counted_exactly_once():
     for client in (a, b):
         client.connection.lose(1000)
     harness.run(20_000)
-    assert not harness.node.replicas.squares
+    assert not harness.node.subscriptions.by_square
     again = harness.place("again", (0, 0), host=harness.hosts[1])
     harness.run(200)
     assert [seen(again, (n, n)) for n in (2, 7, 12)] == [0, 2, 1]
@@ -418,15 +418,18 @@ def test_a_square_is_received_only_as_long_as_it_is_needed_though_the_store_is_a
 ):
     harness, a, _ = world()
     node = a.host.node
-    before = len(node.replicas.squares)
+    before = len(node.subscriptions.by_square)
     with monkeypatch.context() as patch:
         if away:
             patch.setattr(node.store_client, "ask", fail)
         node.game.floor[[(1000 + 16 * n, 1000) for n in range(50)]] = 5
         harness.run(100)
-        assert len(node.replicas.squares) == before + 50 and node.game.floor[1000, 1000] == 5
+        assert len(node.subscriptions.by_square) == before + 50 and node.game.floor[1000, 1000] == 5
         harness.run(NEEDED_FOR_MS + 3000)
-        assert len(node.replicas.squares) == before and (62, 62) not in node.replicas.squares
+        assert (
+            len(node.subscriptions.by_square) == before
+            and (62, 62) not in node.subscriptions.by_square
+        )
     harness.run(2 * COUNT_TILES_EVERY_MS)
     assert node.game.floor.counts() == {5: 50}
 
@@ -441,7 +444,7 @@ def test_values_of_the_store_are_compared_a_few_squares_at_a_time(monkeypatch):
     )
     a.host.node.reader.read_all()
     harness.run(500)
-    assert len(turns) == len(a.host.node.replicas.squares) > 9
+    assert len(turns) == len(a.host.node.subscriptions.by_square) > 9
     assert max(turns.count(turn) for turn in turns) == 3
 
 

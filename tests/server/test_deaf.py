@@ -131,7 +131,7 @@ def test_a_lost_batch_is_not_taken_for_a_deaf_square(halves):
 def test_a_node_that_is_busy_or_stood_still_blames_nobody(halves):
     for square in ((n, 0) for n in range(0, 300, 5)):
         halves.deaf.freeze()
-        halves.deaf.node.replicas.need([square])
+        halves.deaf.node.subscriptions.need([square])
         halves.run(1 + square[0] * 37)
         halves.deaf.thaw()
         halves.run(300)
@@ -142,7 +142,7 @@ def test_a_node_that_is_busy_or_stood_still_blames_nobody(halves):
 @pytest.mark.parametrize("delay", [0, 4000, 9000])
 def test_a_slow_broker_and_one_that_was_away_are_not_taken_for_a_deaf_one(halves, delay):
     halves.network.delay = delay
-    halves.deaf.node.replicas.need([(c, r) for c in range(40) for r in range(50)])
+    halves.deaf.node.subscriptions.need([(c, r) for c in range(40) for r in range(50)])
     a = halves.place("A", HERE, host=halves.deaf)
     for n in range(20):
         a.walk(n % 3 - 1, n % 2)

@@ -31,7 +31,7 @@ def values(harness, layer, tile):
     """Return the values of a tile in a layer at all nodes that receive it, and on all screens."""
     square, place = (tile[0] // 16, tile[1] // 16), tile[1] % 16 * 16 + tile[0] % 16
     number = getattr(harness.node.game, layer).layer.number
-    nodes = [host.node.replicas.squares.get(square) for host in harness.hosts]
+    nodes = [host.node.subscriptions.by_square.get(square) for host in harness.hosts]
     known = [heard.layers.tiles.get(number) for heard in nodes if heard]
     found = {tiles.values[place] if tiles else 0 for tiles in known}
     for client in harness.clients:

@@ -8,7 +8,7 @@ from flatlands.server.players.movement import AWAITED_FOR_MS, INTENT_AGE_MS, REN
 from flatlands.server.players.residents import DIMMED_FOR_MS, LEFT_FOR_MS
 from flatlands.server.runtime.loop import BEAT_MS, FORGIVE_FOR_MS
 from flatlands.server.squares.outbox import KEEPALIVE_WAITS
-from flatlands.server.squares.replicas import LINGER
+from flatlands.server.squares.subscriptions import LINGER
 from flatlands.world.grid import Rect
 from flatlands.world.track import REACH, SPEED, UNIT, duration
 from tests import picture
@@ -365,8 +365,8 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
         channels.node(id),
         channels.player(client.id),
     }
-    replicas = harness.node.replicas
-    assert replicas.squares == {} and not len(harness.node.square_context.due)
+    subscriptions = harness.node.subscriptions
+    assert subscriptions.by_square == {} and not len(harness.node.square_context.due)
     assert harness.node.outbox.numbers == harness.node.outbox.players_by_square == {}
     # A player that left is remembered for a minute: another node may ask where it was.
     harness.run(LEFT_FOR_MS)

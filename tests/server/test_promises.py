@@ -13,13 +13,13 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.squares import peers, subscription
 from flatlands.server.squares.outbox import KEEPALIVE_WAITS
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, NODE_DEAD_MS, NODE_GONE_MS, NodeLoad
-from flatlands.server.squares.replicas import READY_AFTER
 from flatlands.server.squares.subscription import (
     ECHO_WITHIN,
     LOST_AFTER,
     SILENT_AFTER,
     SYNC_ANSWER_MS,
 )
+from flatlands.server.squares.subscriptions import READY_AFTER
 from flatlands.server.squares.sync import (
     FULL_STATE_EVERY_MS,
     REQUEST_AGAIN_MOST_MS,
@@ -306,7 +306,7 @@ def test_the_players_of_a_node_that_has_nobody_in_a_square_are_removed(watched):
     assert seen(watcher) == {1} and not harness.loop.stats["repairs"]
     keepalive(harness, 6, inhabited=False)
     assert seen(watcher) == set() and harness.loop.stats["repairs"] == 1
-    assert not harness.node.replicas.squares[SQUARE].cursors
+    assert not harness.node.subscriptions.by_square[SQUARE].cursors
     # As nobody said that the player left, it may enter with the seq that it had.
     batch(harness, [entry(1)], 0, 7)
     assert seen(watcher) == {1}
@@ -336,7 +336,7 @@ def test_a_node_that_lives_and_is_silent_in_a_square_is_asked_and_loses_its_play
     assert seen(watcher) == {70_000}
     live(harness, 2 * subscription.CHECK_AGAIN, subscription.CHECK_AGAIN)
     assert seen(watcher) == set() and harness.loop.stats["repairs"] == 1
-    assert not harness.node.replicas.squares[SQUARE].cursors
+    assert not harness.node.subscriptions.by_square[SQUARE].cursors
     said.clear()
     live(harness, 10_000)
     assert times(said, peer_protocol.SYNC_REQUEST) == []
@@ -432,7 +432,7 @@ def test_a_node_repeats_its_last_number_in_a_quiet_square_ever_more_rarely():
 @pytest.mark.parametrize("how", ["leaves", "is handed over"])
 def test_a_node_whose_last_player_is_gone_says_so_several_times(watched, how):
     harness, watcher = watched
-    harness.node.replicas.need([SQUARE])
+    harness.node.subscriptions.need([SQUARE])
     said = published(harness.hosts[0])
     if how == "leaves":
         watcher.connection.lose(1000)
@@ -473,7 +473,7 @@ def test_a_hail_that_nobody_hears_is_repeated_ever_more_slowly():
     harness.run(1500)
     said = published(harness.hosts[0])
     harness.broker.losing = 1.0
-    harness.node.replicas.need([(5, 5)])
+    harness.node.subscriptions.need([(5, 5)])
     harness.run(12_000)
     waited = pauses(times(said, peer_protocol.SYNC_REQUEST))
     assert waited[:7] == [100, 200, 400, 800, 1600, 2000, 2000]

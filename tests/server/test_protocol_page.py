@@ -14,7 +14,7 @@ from flatlands.server.messages import peer_batches, peer_protocol, protocol, tex
 from flatlands.server.messages.protocol import CLIENT_MESSAGES
 from flatlands.server.net import frames
 from flatlands.server.players import movement, residents
-from flatlands.server.squares import crowds, outbox, peers, replicas, subscription, sync
+from flatlands.server.squares import crowds, outbox, peers, subscription, subscriptions, sync
 from flatlands.server.storage import items, upkeep
 from flatlands.world import batches, events, sketches
 from flatlands.world.batches import Content, Corner
@@ -215,11 +215,11 @@ NUMBERS = {
         f"due {items.UNUSED_QUOTA_MS // 60_000} minutes after it was taken",
         f"{seconds(items.QUOTA_CHECK_MS)} after a thing",
         f"lease ends after {seconds(upkeep.GROW_CLAIMED_MS)}",
-        f"lets go {seconds(replicas.LINGER)} after the last",
+        f"lets go {seconds(subscriptions.LINGER)} after the last",
         f"at most once in {sync.FULL_STATE_EVERY_MS} ms",
         f"see the square {subscription.SYNC_ANSWER_MS} ms after the first request",
         f"not within {subscription.SYNC_ANSWER_MS // 2} ms after it has come back",
-        f"if no other node lives; or after {replicas.READY_AFTER} ms",
+        f"if no other node lives; or after {subscriptions.READY_AFTER} ms",
         f"{seconds(outbox.KEEPALIVE_WAITS[0])} after that one",
         f"{seconds(outbox.KEEPALIVE_WAITS[1])} later",
         f"every {seconds(outbox.KEEPALIVE_WAITS[2])}; each of these times may be a quarter shorter",

@@ -229,7 +229,7 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
         page = peer_protocol.pack(peer_protocol.FullState(0, 0, node, 1, host.loop.now(), 0, 2, []))
         host.broker.publish(square, page)
     one.run(100)
-    heard = host.node.replicas.squares[0, 0]
+    heard = host.node.subscriptions.by_square[0, 0]
     assert len(heard.cursors) == NODES_LIMIT
     one.run(SILENT_AFTER + CHECK_AGAIN)
     assert not heard.cursors and not host.node.square_context.squares_by_node

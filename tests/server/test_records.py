@@ -198,7 +198,7 @@ def test_a_thing_that_is_gone_adds_no_record():
     client = harness.stand("Ada", (10 * 1024, 0), (60, 40))
     harness.run(GROW_EVERY_MS * 3)
     game, node = harness.game_of(), harness.node
-    [prize] = [one for square in node.replicas.squares for one in game.things_in(square)]
+    [prize] = [one for square in node.subscriptions.by_square for one in game.things_in(square)]
     me = game.me(node, node.residents.by_id[client.id])
     assert me.take(prize, [Line("x/1")]) and not me.take(prize, [Line("x/2")])
     assert [one.id for one in game.lines.all("x")] == ["x/1"]

@@ -731,7 +731,7 @@ def test_only_who_may_come_to_a_new_thing_is_looked_at_and_nobody_for_one_that_i
         node.loop,
         node.grid,
         node.outbox.players_by_square,
-        node.replicas.squares,
+        node.subscriptions.by_square,
         node.residents.by_id,
         {number: round(kind.reach * UNIT) for number, kind in enumerate(game.things)},
         node.play._touched,
@@ -786,12 +786,12 @@ def test_things_where_nobody_is_any_more_are_forgotten(orchard):
     harness = orchard()
     client = at(harness, "a", (0, 3))
     host, touches = client.host.node, client.host.node.movement.touches
-    known = [square for square, heard in host.replicas.squares.items() if heard.things.any]
+    known = [square for square, heard in host.subscriptions.by_square.items() if heard.things.any]
     assert sorted(touches._there) == sorted(known) and known
     host.movement.put(host.residents.by_id[client.id], middle((5000, 5000)))
     harness.run(5000)
     assert not set(known) & touches._there.keys()
-    assert touches._there and touches._there.keys() <= host.replicas.squares.keys()
+    assert touches._there and touches._there.keys() <= host.subscriptions.by_square.keys()
 
 
 def test_a_touch_that_finds_the_line_full_comes_later(orchard):

@@ -95,7 +95,7 @@ class Ground:
         layers = [layer for host in self._harness.hosts for layer in host.node.play.layers]
         sums = [layer for layer in layers if layer.rule == RULE_SUM]
         for layer in sums:
-            for square in layer._node.replicas.squares:
+            for square in layer._node.subscriptions.by_square:
                 known = layer.known_tiles(square)
                 for place, value in enumerate(known.values if known else b""):
                     key = layer.number, square, place
@@ -174,7 +174,7 @@ class Ground:
         for host in self._harness.hosts:
             its: CellLayer = host.node.play.layers[layer.number]
             oldest = its.forgotten_before() - FADED_WITHIN
-            for square in host.node.replicas.squares:
+            for square in host.node.subscriptions.by_square:
                 known = its.known_tiles(square)
                 if known is not None and any(known.values) and known.pack(before=oldest):
                     raise Broken(f"{layer.name}: what is old is still there in {square}")
@@ -184,7 +184,7 @@ class Ground:
         nothing = bytes(self._harness.node.grid.side**2)
         known: dict[Square, bytes] = {}
         for host in self._harness.hosts:
-            for square, heard in host.node.replicas.squares.items():
+            for square, heard in host.node.subscriptions.by_square.items():
                 if not heard.view.ready or is_unpublished(self._harness, square):
                     continue
                 tiles = heard.layers.tiles.get(number)

@@ -107,7 +107,7 @@ def _check_client(world: "World", client: Client) -> None:
         where = f"a screen of node {harness.hosts.index(client.host)}"
         raise Broken(f"a ghost: player {_short(id)} is on {where}, as {belief[id]}")
     # A square that the screen has just begun to hold is shown at most READY_AFTER ms later.
-    squares = client.host.node.replicas.squares
+    squares = client.host.node.subscriptions.by_square
     truth = {id: real for id, real in truth.items() if squares[real[5]].view.ready or id in belief}
     # What has just happened waits for the next flush.
     untold = {square for square in squares if is_untold(client, square)}
@@ -144,7 +144,7 @@ def _is_kept(client: Client, id: int) -> bool:
     node may have the player, so that it does not blink."""
     if id >= FIRST_PERSON_ID:
         return False
-    heard = client.host.node.replicas.squares[client.model.players[id].square]
+    heard = client.host.node.subscriptions.by_square[client.model.players[id].square]
     player = heard.replica.players.get(id)
     cursor = player and heard.cursors.get(player.node)
     if cursor is None or cursor.number:

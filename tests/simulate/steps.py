@@ -371,7 +371,7 @@ class World:
             known = [
                 player.id
                 for other in self.harness.hosts
-                for heard in other.node.replicas.squares.values()
+                for heard in other.node.subscriptions.by_square.values()
                 for player in heard.replica.players.values()
                 if player.node == host.node.id
             ]

@@ -151,7 +151,7 @@ class Things:
         node = host.node
         known = [
             (square, thing)
-            for square, heard in sorted(node.replicas.squares.items())
+            for square, heard in sorted(node.subscriptions.by_square.items())
             for thing in heard.things.all()
         ]
         if not known or host.frozen:
@@ -178,7 +178,7 @@ class Things:
         if host.frozen or not self._kind.purses:
             return
         lie = sorted(
-            (one for square in node.replicas.squares for one in node.game.things_in(square)),
+            (one for square in node.subscriptions.by_square for one in node.game.things_in(square)),
             key=lambda one: one.id,
         )
 

@@ -121,7 +121,7 @@ class Company:
     ) -> None:
         self._stage = stage
         self._quotes = quotes
-        self._loop, self._grid, self._replicas = stage.loop, stage.grid, stage.replicas
+        self._loop, self._grid, self._subscriptions = stage.loop, stage.grid, stage.subscriptions
         self._landmarks = Landmarks(stage.terrain)
         self._errands = Errands(stage, Sights(stage.terrain, self._landmarks))
         self._person = person
@@ -209,7 +209,7 @@ class Company:
         now = self._loop.now()
         if not self._answers.spend(now):
             return None
-        resident, player = person.resident, self._replicas.player(guest)
+        resident, player = person.resident, self._subscriptions.player(guest)
         if player is None:
             return None
         here = self._stage.at(resident)
@@ -313,7 +313,7 @@ class Company:
 
     def _look_around(self, guest: int, reach: int) -> _Around | None:
         """Return who is within `reach` units of a player, or None if the player is not seen."""
-        player = self._replicas.player(guest)
+        player = self._subscriptions.player(guest)
         if player is None:
             return None
         near = self._stage.near(self._stage.at(player), reach)
@@ -333,7 +333,7 @@ class Company:
         grid, gems = self._grid, []
         box = Rect(*grid.square(x - SEES, y - SEES), *grid.square(x + SEES, y + SEES))
         for column, row in box.squares():
-            subscription = self._replicas.squares.get((column, row))
+            subscription = self._subscriptions.by_square.get((column, row))
             if subscription is not None:
                 gems += [
                     (column * grid.span + thing.x, row * grid.span + thing.y)

@@ -214,7 +214,7 @@ class Errands:
         return self._stage.count_people(self._stage.at(player), SEES, COMPANY)
 
     def _player(self, id: int) -> Player | None:
-        return self._stage.replicas.player(id)
+        return self._stage.subscriptions.player(id)
 
     def _follows(self, person: Resident, guest: int) -> bool:
         return self._away(person, guest) <= FOLLOWS_WITHIN

@@ -161,7 +161,7 @@ class Herd:
         """Subscribe to the squares where people walk."""
         reach, square = RANGE_TILES * UNIT, self._stage.grid.square
         here = Rect(*square(-reach, -reach), *square(reach, reach))
-        self._stage.replicas.follow(here.squares())
+        self._stage.subscriptions.follow(here.squares())
 
     def events_applied(self, square: Square, events: Sequence[Event]) -> None:
         """Take what has happened in a square, and react at the end of this turn of the loop:
@@ -246,7 +246,7 @@ class Herd:
     def lost(self) -> None:
         """Keep those that are here until the other node has them."""
         self._looks.set(self._loop.now() + LOOKS_AFTER)
-        self._stage.replicas.follow(())
+        self._stage.subscriptions.follow(())
 
     def _ids(self) -> Iterator[int]:
         """Yield the ids of the whole herd."""
@@ -256,11 +256,11 @@ class Herd:
     def _begin(self, ids: Iterable[int], found: Stored) -> None:
         """Host these from where they were last, with a seq above all that are known of them."""
         ids, now = list(ids), self._loop.now()
-        left, replicas = self._residents.departed, self._stage.replicas
-        known = [max(replicas.seq(id), left[id][0] if id in left else -1) for id in ids]
+        left, subscriptions = self._residents.departed, self._stage.subscriptions
+        known = [max(subscriptions.seq(id), left[id][0] if id in left else -1) for id in ids]
         seq = max(next_incarnation(max(found.seq, *known)), self.lease.term * INCARNATION)
         for id in ids:
-            resident, player = self._residents.by_id.get(id), replicas.player(id)
+            resident, player = self._residents.by_id.get(id), subscriptions.player(id)
             if resident is not None:
                 # It may have been at another node meanwhile.
                 resident.seq = seq
@@ -278,7 +278,7 @@ class Herd:
         """Host those that are missing, or remove those that no other node has taken."""
         if self.lease.held and not self._stopped:
             self._looks.set(self._loop.now() + LOOKS_AFTER)
-            here, known = self._residents.by_id, self._stage.replicas.player
+            here, known = self._residents.by_id, self._stage.subscriptions.player
             missing = [id for id in self._ids() if id not in here and known(id) is None]
             if missing:
                 self._begin(missing, NOTHING)

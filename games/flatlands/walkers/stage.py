@@ -31,7 +31,7 @@ class Stage:
     def __init__(self, node: GameNode) -> None:
         self.loop, self.grid, self.terrain = node.loop, node.grid, node.terrain
         self.residents, self.movement = node.residents, node.movement
-        self.replicas = node.replicas
+        self.subscriptions = node.subscriptions
         self._node = node
 
     def emit(self, square: Square, player: int, event: Event) -> None:
@@ -66,7 +66,7 @@ class Stage:
 
     def _within(self, place: Position, reach: int) -> Iterator[tuple[float, Player]]:
         now = self.loop.now()
-        for player in islice(self.replicas.around(*place, reach), LOOKS_AT):
+        for player in islice(self.subscriptions.around(*place, reach), LOOKS_AT):
             away = math.dist(player.track.at(now), place)
             if away <= reach:
                 yield away, player

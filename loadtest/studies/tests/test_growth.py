@@ -120,13 +120,13 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
     others = Others(open_broker(url), nodes=6, players=20, squares=9, moves=20.0)
     try:
         node.peers.start()
-        node.replicas.need([spread_square(turn, 9) for turn in range(9)])
+        node.subscriptions.need([spread_square(turn, 9) for turn in range(9)])
         until(lambda: len(others.asked) == 9)
         said = others.begin()
         assert said == {"near": 6, "players": 120}
 
         def known():
-            squares = node.replicas.squares.values()
+            squares = node.subscriptions.by_square.values()
             return [player for heard in squares for player in heard.replica.players.values()]
 
         until(lambda: len(node.peers.peers) == 6 and len(known()) == 120)
@@ -136,12 +136,12 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
         # Each player moves several times within its square, and every event is believed.
         until(lambda: min(player.ack for player in known()) > 5)
         assert before.keys() == {player.id for player in known()}
-        for square, heard in node.replicas.squares.items():
+        for square, heard in node.subscriptions.by_square.items():
             for player in heard.replica.players.values():
                 assert grid.square(*player.track.at(loop.now())) == square
         # A node that comes later asks for full state.
-        node.replicas.squares[0, 0].sync.request()
-        until(lambda: node.replicas.squares[0, 0].sync.is_confirmed)
+        node.subscriptions.by_square[0, 0].sync.request()
+        until(lambda: node.subscriptions.by_square[0, 0].sync.is_confirmed)
         for name in ("malformed", "gaps", "repairs", "nodes_lost", "nodes_refused", "errors"):
             assert not stats[name], name
         counts = others.counts()

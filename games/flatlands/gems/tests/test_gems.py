@@ -110,7 +110,7 @@ def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaz
     harness = world(free=False)
     grown(harness)
     terrain, span = harness.node.terrain, harness.node.grid.span
-    for subscription in harness.node.replicas.squares.values():
+    for subscription in harness.node.subscriptions.by_square.values():
         for thing in subscription.things.all():
             assert 0 <= thing.x < span and 0 <= thing.y < span
             column = (subscription.square[0] * span + thing.x) // UNIT
@@ -161,7 +161,7 @@ def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
     assert taker.model.found == [(gem.id, gem.version)]
     gevent.sleep(0.4)
     harness.run(GROW_EVERY_MS * 2)
-    squares = [f"{column}:{row}" for column, row in harness.node.replicas.squares]
+    squares = [f"{column}:{row}" for column, row in harness.node.subscriptions.by_square]
     assert store.count(THINGS) == gems
     again = [one for one in lying(client) if one.id == gem.id]
     # The gem may lie where the client does not see it; then the node may know it.

@@ -25,7 +25,7 @@ LINGER: Final = 2000
 READY_AFTER: Final = 300
 
 
-class Replicas:
+class Subscriptions:
     """`squares`, given empty, are those that this node is subscribed to."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Replicas:
         self._loop = loop = context.loop
         self._grid = grid
         self._channel = context.bus.channels.square
-        self.squares = squares
+        self.by_square = squares
         #: The squares that the observer wants to receive.
         self._followed: frozenset[Square] = frozenset()
         self._lingering = TimerQueue(loop, self._forget)
@@ -54,7 +54,7 @@ class Replicas:
         """Count one more need for each of these squares, and subscribe to those that are new."""
         unknown = []
         for square in squares:
-            subscription = self.squares.get(square)
+            subscription = self.by_square.get(square)
             if subscription is None:
                 unknown.append(square)
                 continue
@@ -73,7 +73,7 @@ class Replicas:
         )
         for subscription in some:
             subscription.needs = 1
-            self.squares[subscription.square] = subscription
+            self.by_square[subscription.square] = subscription
             self._bus.set_receiver(subscription.channel, subscription.receive)
         self._bus.subscribe(*channels)
         for subscription in some:
@@ -88,14 +88,14 @@ class Replicas:
         """Count one need fewer for each of these squares. Those left without any linger."""
         until = self._loop.now() + LINGER
         for square in squares:
-            subscription = self.squares[square]
+            subscription = self.by_square[square]
             subscription.needs -= 1
             if not subscription.needs:
                 self._lingering.put(square, until)
 
     def _forget(self, square: Square, _due: int) -> None:
         """Unsubscribe from a square."""
-        subscription = self.squares.pop(square)
+        subscription = self.by_square.pop(square)
         self._bus.drop_receiver(subscription.channel)
         self._bus.unsubscribe(subscription.channel)
         subscription.end()
@@ -117,7 +117,7 @@ class Replicas:
         grid = self._grid
         box = Rect(*grid.square(x - reach, y - reach), *grid.square(x + reach, y + reach))
         for square in box.squares():
-            subscription = self.squares.get(square)
+            subscription = self.by_square.get(square)
             if subscription is not None:
                 yield from subscription.replica.players.values()
 
@@ -128,7 +128,7 @@ class Replicas:
 
         Squares that are not ready yet are left out: they are shown once they are.
         """
-        some = [self.squares[square].view for square in squares]
+        some = [self.by_square[square].view for square in squares]
         return b"".join([view.snapshot() for view in some if view.ready])
 
     # What lies there.
@@ -150,8 +150,8 @@ class Replicas:
         """
         store = self._context.services.store_identity
         message = pack(Changes(*square, self._context.node, store, things, gone))
-        if not self._bus.publish(square, message) and square in self.squares:
-            self.squares[square].receive(message)
+        if not self._bus.publish(square, message) and square in self.by_square:
+            self.by_square[square].receive(message)
 
     # What the broker and the other nodes lose.
 
@@ -162,7 +162,7 @@ class Replicas:
         broker: only then is it certain that messages are received again.
         """
         self._context.note_missed()
-        for subscription in self.squares.values():
+        for subscription in self.by_square.values():
             if lost.channels is None or subscription.channel in lost.channels:
                 self._loop.stats["resets"] += 1
                 subscription.reset()
@@ -171,4 +171,4 @@ class Replicas:
         """Remove the players of a node that is dead; computer players only with `computers`: then
         no other node will take them on."""
         for square in tuple(self._context.squares_by_node.get(node, ())):
-            self.squares[square].drop(node, computers=computers)
+            self.by_square[square].drop(node, computers=computers)

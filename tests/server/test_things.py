@@ -911,18 +911,18 @@ def test_an_invalid_thing_is_refused(make, says):
     assert Egg((0, 0), note="  a   b  ").note == "a b"
 
 
-def test_a_thing_that_cannot_be_taken_or_left_is_refused_and_nothing_happens(orchard):
+def test_a_thing_that_cannot_be_taken_or_put_is_refused_and_nothing_happens(orchard):
     lay = orchard().node.play.items
     with pytest.raises(ValueError, match="does not lie anywhere"):
         lay.take(Apple((0, 0)), [], [])
     with pytest.raises(ValueError, match="do not list"):
-        lay.leave([Thing((0, 0))])
+        lay.put([Thing((0, 0))])
     with pytest.raises(ValueError, match=f"at most {THINGS_A_STEP} things"):
-        lay.leave([Apple((0, 0))] * (THINGS_A_STEP + 1))
+        lay.put([Apple((0, 0))] * (THINGS_A_STEP + 1))
     known = Apple((0, 0))
     known.id = "Apple:0:0:0"
     with pytest.raises(ValueError, match="taken first"):
-        lay.leave([known])
+        lay.put([known])
     for then in ([known, known.again((1, 1))], [known.again(), known.again((1, 1))]):
         with pytest.raises(ValueError, match="cannot lie in two places"):
             lay.take(known, then, [])

@@ -14,7 +14,7 @@ has. Rows of players who were passed on, and whom their next node has not writte
 """
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -113,6 +113,8 @@ class Presence:
         self._left: dict[int, _Row] = {}
         #: The rows that this node has written and not removed, by the players' ids.
         self._written: dict[int, _Row] = {}
+        #: Those that it has tried to write when the store did not answer: they may be there or not.
+        self._uncertain: dict[int, _Row] = {}
         #: Since when those of them are absent who have not left here, or were last looked for.
         self._absent: dict[int, int] = {}
         #: The owners of this node's players; owner -> the ids of that person's players.
@@ -207,34 +209,35 @@ class Presence:
             if id in here and id >= FIRST_PERSON_ID
         }
         left, self._left = self._left, {}
-        gone = {id: self._written[id] for id in left if id in self._written}
-        brief = {id: row for id, row in left.items() if id not in gone}
-        missing = [id for id in changed if id not in here and id in self._written]
-        self._absent.update((id, now) for id in missing if id not in gone)
+        mine = {**self._written, **self._uncertain}
+        missing = [id for id in changed if id not in here and id in mine]
+        self._absent.update((id, now) for id in missing if id not in left)
         late = [id for id, since in self._absent.items() if now - since >= ABSENT_MS]
         if late:
             self._absent.update(dict.fromkeys(late, now))
-            self._look_for({id: self._written[id] for id in late})
+            self._look_for({id: mine[id] for id in late})
         self._turning = True
         self._store_client.ask(
-            lambda store: self._bring_up_to_date(store, new, gone, brief),
-            lambda found: self._up_to_date(now, found, new, gone),
-            lambda: self._failed(changed, left),
+            lambda store: self._bring_up_to_date(store, new, left),
+            lambda found: self._up_to_date(now, found, new, left),
+            lambda: self._failed(changed, new, left),
         )
 
     def _bring_up_to_date(
-        self,
-        store: Store,
-        new: dict[int, _Row],
-        gone: dict[int, _Row],
-        brief: dict[int, _Row],
+        self, store: Store, new: dict[int, _Row], left: dict[int, _Row]
     ) -> _Found:
-        """Renew the lease, write `new` rows, and remove those of players who have `gone`; `brief`
-        are the rows of those who came and left since the last turn."""
+        """Renew the lease, write `new` rows, and remove those of players who have left here."""
         store.replace(self._leases, Item(str(self._node), NODE_LEASE_MS, "", b""))
-        brief = self._without_newer(store, brief)
+        there = self._read(store, left)
+        # Some came and left since the last turn.
+        brief = {
+            id: row
+            for id, row in left.items()
+            if id not in self._written
+            and (id not in there or there[id].incarnation <= row.incarnation)
+        }
         self._write(store, {**new, **brief})
-        self._remove(store, {**gone, **brief})
+        self._remove(store, {**self._own(there, left), **brief})
         dead = [
             (lease.id, {int(row.id): _Row(*msgpack.unpackb(row.body)) for row in rows})
             for lease in store.claim(self._leases, 1, CLAIM_MS)
@@ -247,15 +250,23 @@ class Presence:
         ]
         return _Found(dead, gone_now)
 
-    def _without_newer(self, store: Store, rows: dict[int, _Row]) -> dict[int, _Row]:
-        """Return those of these rows whose players have not come back elsewhere since."""
-        ids, newer = list(rows), set()
+    def _read(self, store: Store, players: Collection[int]) -> dict[int, _Row]:
+        """Return the rows that the store has of some players."""
+        ids, rows = list(players), dict[int, _Row]()
         for at in range(0, len(ids), CALL_ITEMS_MOST):
             some = map(str, ids[at : at + CALL_ITEMS_MOST])
             for id, item in store.get(self._rows, some).items():
-                if _Row(*msgpack.unpackb(item.body)).incarnation > rows[int(id)].incarnation:
-                    newer.add(int(id))
-        return {id: row for id, row in rows.items() if id not in newer}
+                rows[int(id)] = _Row(*msgpack.unpackb(item.body))
+        return rows
+
+    def _own(self, there: dict[int, _Row], rows: dict[int, _Row]) -> dict[int, _Row]:
+        """Return those of the rows `there` that this node has written of the players of `rows`, and
+        that are no newer. It may not know their terms, if the store did not answer."""
+        return {
+            id: row
+            for id, row in there.items()
+            if row.node == self._node and row.incarnation <= rows[id].incarnation
+        }
 
     def _write(self, store: Store, rows: dict[int, _Row]) -> None:
         """Put these rows in place of those that other nodes have written."""
@@ -279,20 +290,22 @@ class Presence:
             store.take(self._rows, str(id), [(self._gone, gone)], only=msgpack.packb(row))
 
     def _up_to_date(
-        self, asked: int, found: _Found, new: dict[int, _Row], gone: Iterable[int]
+        self, asked: int, found: _Found, new: dict[int, _Row], left: Iterable[int]
     ) -> None:
         self._turning, self._renewed_at = False, asked
         self._written.update(new)
         for id in new:
             self._absent.pop(id, None)
-        self._forget(gone)
+            self._uncertain.pop(id, None)
+        self._forget(left)
         for node, rows in found.dead:
             self._later(ABSENT_MS - NODE_LEASE_MS, partial(self._look_for, rows, node))
         if found.gone:
             self._ask_nodes([one.player for one in found.gone], partial(self._call_all, found.gone))
 
-    def _failed(self, changed: set[int], left: dict[int, _Row]) -> None:
+    def _failed(self, changed: set[int], new: dict[int, _Row], left: dict[int, _Row]) -> None:
         self._turning = False
+        self._uncertain.update(new)
         self._changed |= changed
         again = {id: row for id, row in left.items() if id not in self._residents.by_id}
         self._left = {**again, **self._left}
@@ -301,6 +314,7 @@ class Presence:
         """Forget rows that are removed. Whoever is back by then gets another one."""
         for id in ids:
             self._written.pop(id, None)
+            self._uncertain.pop(id, None)
             self._absent.pop(id, None)
             if id in self._residents.by_id:
                 self._changed.add(id)
@@ -318,7 +332,8 @@ class Presence:
             self._store_client.ask(lambda store: question(store, absent), lambda _none: done())
 
         def question(store: Store, absent: list[int]) -> None:
-            self._remove(store, {id: rows[id] for id in absent})
+            gone = {id: rows[id] for id in absent}
+            self._remove(store, self._own(self._read(store, gone), gone) if node is None else gone)
             if node is not None:
                 store.done(self._leases, [node])
 

@@ -86,6 +86,48 @@ def test_a_player_who_comes_and_leaves_within_a_moment_is_called_gone(world, awa
     assert all(owners) and len(rows(world)) == 1
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_a_player_who_leaves_while_answers_of_the_store_get_lost_is_called_gone(
+    world, known, monkeypatch
+):
+    bob = world.join("Bob", 1, at=(30, 1))
+    ada = world.join("Ada", 0, at=(1, 1)) if known else None
+    world.run(2)
+    client = world._harness.hosts[0].node.store_client
+    ask = client.ask
+    with monkeypatch.context() as lost:
+        # What is asked is done.
+        lost.setattr(client, "ask", lambda q, _ok, failed=print: ask(q, lambda _: failed(), failed))
+        world.run(2 * NODE_LEASE_MS / 1000)
+        ada = ada or world.join("Ada", 0, at=(1, 1))
+        world.run(3)
+        ada.leave()
+        world.run(3)
+    world.run(CLAIM_MS / 1000 + 5)
+    assert set(rows(world)) == {bob.id} and set(gone(world)) == {ada.id}
+
+
+def test_a_player_is_called_gone_whose_next_node_dies_before_it_has_written_a_row(
+    world, monkeypatch
+):
+    bob = world.join("Bob", 2, at=(30, 1))
+    world.run(2)
+    client = world._harness.hosts[0].node.store_client
+    ask = client.ask
+    with monkeypatch.context() as lost:
+        # The first node has written one, and does not know.
+        lost.setattr(client, "ask", lambda q, _ok, failed=print: ask(q, lambda _: failed(), failed))
+        ada = world.join("Ada", 0, at=(1, 1))
+        world.run(3)
+        next_client = world._harness.hosts[1].node.store_client
+        lost.setattr(next_client, "ask", lambda _question, _answered, failed=print: failed())
+        ada.back(1)
+        world.run(2)
+        world.kill(1)
+    world.run(CLAIM_MS / 1000 + 5)
+    assert set(rows(world)) == {bob.id} and set(gone(world)) == {ada.id}
+
+
 def test_a_player_who_leaves_at_once_and_comes_back_elsewhere_is_not_called_gone(world):
     world.join("Bob", 2, at=(30, 1))
     world.run(2)

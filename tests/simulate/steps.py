@@ -33,6 +33,7 @@ from tests import bare
 from tests.server.harness import Harness
 from tests.server.machine import Machine
 from tests.simulate.ground import WRITTEN_WITHIN, Ground, Painted
+from tests.simulate.letters import Letters
 from tests.simulate.online import RIGHT_WITHIN_MS, Online
 from tests.simulate.rule import Broken, check, check_ways
 from tests.simulate.things import (
@@ -168,6 +169,7 @@ class World:
         self.longest, self._began = 0, clock.time
         #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
         self.ways: dict[int, set[tuple[int, ...]]] = {}
+        self.letters = Letters(self.harness)
         self.online = Online(self.harness, stores()) if plan.things else None
         self.ground = Ground(self.harness, stores() if stored else None) if plan.cells else None
         self.things: Things | None = None
@@ -191,6 +193,7 @@ class World:
 
         A resident that was handed over, or left, may have stopped in the same moment.
         """
+        self.letters.serve(host)
         if self.things is not None:
             self.things.serve(host)
         if self.online is not None:
@@ -419,6 +422,13 @@ class World:
         if isinstance(self.harness, Machine):
             self.harness.arrive(lose=1 + a % 2)
 
+    # What nodes send to players
+
+    def letter(self, a: int, b: int, _c: int) -> None:
+        client = self.client(b)
+        if client is not None:
+            self.letters.write(self.host(a), client.id)
+
     # What is done with things
 
     def reach(self, a: int, b: int, c: int) -> None:
@@ -488,6 +498,7 @@ class World:
         self.run(5000)
         self._began = self.harness.clock.time
         check(self)
+        self.letters.check()
         # A player that walks on always comes to plots with things just planted, and writes.
         for client in self.harness.clients:
             if client.session.resident is not None and (self.things or self.ground):
@@ -557,13 +568,29 @@ _THINGS = {World.reach: 20, World.store_away: 1, World.store_back: 2}
 #: it would be without it.
 TRADES_IN = 0.4
 
+#: How many letters are written for each step. They are drawn apart, too.
+LETTERS_IN = 0.15
+
 WHAT: dict[str, Callable[..., None]] = {
-    step.__name__: step for step in (*_SHARES, *_WORKERS, *_THINGS, World.trade, World.quiet)
+    step.__name__: step
+    for step in (*_SHARES, *_WORKERS, *_THINGS, World.trade, World.letter, World.quiet)
 }
 
 
 def plan(seed: int) -> Plan:
     """Return the plan of a seed: some episodes of steps, each followed by quiet."""
+    drawn, apart = _drawn(seed), random.Random(f"{seed} letters")
+    steps: list[Step] = []
+    for step in drawn.steps:
+        if apart.random() < LETTERS_IN:
+            some = (apart.randrange(10_000) for _ in range(3))
+            steps.append(Step(apart.choice((0, 10, 500)), World.letter.__name__, *some))
+        steps.append(step)
+    return drawn._replace(steps=tuple(steps))
+
+
+def _drawn(seed: int) -> Plan:
+    """Return the plan of a seed without letters."""
     chance = random.Random(seed)
     steps: list[Step] = []
     # Each world leaves out some kinds of steps, so that worlds differ in what goes wrong most.

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
+from flatlands.server.game import delivery
 from flatlands.server.game.cell_layer import CellLayer
+from flatlands.server.game.delivery import Delivery
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.squares import subscription
@@ -154,12 +156,24 @@ def leave_things(monkeypatch):
     monkeypatch.setattr(SqliteStore, "take", faulty)
 
 
+def deliver_again(monkeypatch):
+    """A node forgets at once which messages it has delivered for other nodes."""
+    monkeypatch.setattr(delivery, "REMEMBERED_MS", 0)
+
+
+def lose_answers(monkeypatch):
+    """A node never learns that another one has delivered its message."""
+    monkeypatch.setattr(Delivery, "on_delivered", lambda self, message: None)
+
+
 #: Each fault, and a seed from which a world that shows it is soon found and shrunk: finding and
 #: shrinking the first one may take a minute.
 FAULTS = [
     (forget_partings, 224),
     (let_go_for_nothing, 595),
     (leave_things, 639),
+    (deliver_again, 0),
+    (lose_answers, 0),
     (believe_nobody_again, 110),
     *(
         pytest.param(fault, first, marks=pytest.mark.interpreted)

@@ -282,9 +282,12 @@ class Store(Backend):
         """Change items of several queues, and add scores, if all items are still as the caller has
         read them; return whether they were. If one is not, nothing changes.
 
-        At most TRANSACTION_ITEMS_MOST items, each once, with TRANSACTION_BYTES_MOST bytes in all.
+        At most TRANSACTION_ITEMS_MOST items, none if there are scores, each once, with TRANSACTION_BYTES_MOST bytes in all.
         """
-        return self._write(self._transact, _changes(changes), _few(list(map(_score, scores))))
+        some, points = _changes(changes), _few(list(map(_score, scores)))
+        if not some and not points:
+            raise ValueError("a transaction has items or scores")
+        return self._write(self._transact, some, points)
 
     def get(self, queue: str, ids: Iterable[str]) -> dict[str, Item]:
         """Return id -> item for those of the items of a queue that are there, due or not, claimed
@@ -471,8 +474,8 @@ def _swap(swap: Swap) -> Swap:
 
 def _changes(changes: Iterable[Change]) -> list[Change]:
     some = list(changes)
-    if not 0 < len(some) <= TRANSACTION_ITEMS_MOST:
-        raise ValueError(f"a transaction has 1 to {TRANSACTION_ITEMS_MOST} items")
+    if len(some) > TRANSACTION_ITEMS_MOST:
+        raise ValueError(f"a transaction has at most {TRANSACTION_ITEMS_MOST} items")
     size = 0
     for queue, id, before, after, stays in some:
         _queue(queue)

@@ -174,7 +174,7 @@ class Part(PartHooks[_M]):
         #: Returns node time in ms, the time that pages have too; in the test kit, the test's time.
         self.now: Callable[[], int] = self.node.loop.now
         #: What it may change in the store without a player.
-        self.store = GameStore(lambda: self.node.play)
+        self.store = GameStore(self.node)
         for name, cells in declared_cells(type(self)):
             setattr(self, name, cells._of(self.node, f"{store_name(type(self))}.{name}"))
         for name, records in declared_records(type(self)):

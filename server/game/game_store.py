@@ -5,12 +5,13 @@ The store decides, as for what players do: of all who take a thing exactly one g
 that was answered is lost or done twice.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import TypeVar
 
-from flatlands.server.game.game_node import GamePlay
+from flatlands.server.game.game_node import GameNode
 from flatlands.server.storage.kinds import Key, Record, Thing
 from flatlands.server.storage.transactions import Transaction, transact
+from flatlands.stores.base import Item
 
 _T = TypeVar("_T", bound=Thing)
 
@@ -19,9 +20,8 @@ class GameStore:
     """All its methods wait for the store, so only hooks that may wait can call them. They raise
     StoreUnavailable if it does not answer: what was asked may have been done or not."""
 
-    def __init__(self, play: Callable[[], GamePlay]) -> None:
-        #: Returns what is played, once all its parts are made.
-        self._play = play
+    def __init__(self, node: GameNode) -> None:
+        self._node = node
 
     def put(self, *new: Thing | Record) -> None:
         """Put new things and records, all or none. Raises StoreUnavailable, Refused if one of them
@@ -40,21 +40,21 @@ class GameStore:
         whose ids are there already, and count points, as (owner, board, points). Raises
         StoreUnavailable and ValueError.
         """
-        play = self._play()
-        points = [play.boards.score(board, owner, n) for owner, board, n in scores if owner]
-        return play.items.take(thing, then, points)
+        play, some = self._node.play, [score for score in scores if score[0]]
+        points = [play.boards.score(board, owner, n) for owner, board, n in some]
+        return play.items.take(thing, then, points, self._names({owner for owner, _, _ in some}))
 
     def change(self, thing: _T, how: Callable[[_T], _T]) -> _T | None:
         """Replace a thing as `Me.change` does. Raises StoreUnavailable, what `how` raises, and
         ValueError."""
-        return self._play().items.change(thing, how)
+        return self._node.play.items.change(thing, how)
 
     def score(self, owner: str, board: str, points: int) -> None:
-        """Count points for a person, by its owner; nothing for an owner "". Raises StoreUnavailable
-        and ValueError."""
+        """Count points for a person, by its owner; nothing for an owner "". The board has the name
+        of a person who plays at this node now, or has got points by `Me.take`; else it is "?".
+        Raises StoreUnavailable and ValueError."""
         if owner:
-            play = self._play()
-            play.items.wait(lambda store: store.add(play.boards.score(board, owner, points)))
+            self.transact([], lambda: Transaction(scores=[(owner, board, points)]))
 
     def transact(
         self, some: Sequence[Thing | Record | Key], how: Callable[..., Transaction | None]
@@ -80,5 +80,11 @@ class GameStore:
         Raises StoreUnavailable, what `how` raises, Refused if others are faster again and again
         (`busy`) or something that it puts as new is there already (`exists`), and ValueError.
         """
-        play = self._play()
-        return transact(play.items, some, how, play.boards.score)
+        boards = self._node.play.boards
+        return transact(self._node.play.items, some, how, boards.score, self._names)
+
+    def _names(self, owners: Set[str]) -> list[tuple[str, Item]]:
+        """Return what the boards show of those of these persons who play at this node."""
+        boards, here = self._node.play.boards, self._node.residents.by_id.values()
+        named = {one.owner: one for one in here if one.owner in owners} if owners else {}
+        return [boards.entry(owner, one.id, one.name) for owner, one in named.items()]

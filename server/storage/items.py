@@ -8,14 +8,17 @@ name. While it *waits*, its item has no group, and is due when the thing is to l
 """
 
 import copy
+import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from time import monotonic
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgpack
 
+from flatlands.brokers.guard import LogLimit
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.subscriptions import Subscriptions
@@ -28,6 +31,8 @@ from flatlands.stores.base import NEVER_DUE_MS, Item, Score, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.things import Thing as Row
 from flatlands.world.track import UNIT, Tile
+
+log = logging.getLogger("flatlands")
 
 #: The names of the queues in the store begin with these: one of all things, one of each kind of
 #: records.
@@ -103,6 +108,7 @@ class Items:
         self.records = {
             kind: f"{RECORDS_QUEUE} {fields.game} {kind.__name__} {ground_id}" for kind in records
         }
+        self._skips = LogLimit()
         subscriptions.declare_things({n: declare(kind) for n, kind in things.items()})
 
     # Questions to the store.
@@ -291,6 +297,7 @@ class Items:
             for body in self._bodies(store, one):
                 if store.take(queue, one.id, items, points, only=body) is not None:
                     self.free(store, one, body)
+                    self._log_skipped(store, following)
                     return True
             return False
 
@@ -303,6 +310,13 @@ class Items:
             # This node has missed that another player took it.
             self._subscriptions.read(self.square(gone[0]))
         return taken
+
+    def _log_skipped(self, store: Store, following: Iterable[Thing | Record]) -> None:
+        """Log which records were not put, since the store had others with their ids."""
+        for queue, item in map(self.item, (one for one in following if isinstance(one, Record))):
+            there = store.get(queue, [item.id]).get(item.id)
+            if there is not None and there.body != item.body and self._skips.allows(monotonic()):
+                log.warning("take() has not put the record %r: the store has one", item.id)
 
     def _bodies(self, store: Store, one: Thing | Record) -> Iterator[bytes]:
         """Yield the bodies that something may have in the store."""

@@ -4,7 +4,7 @@ What is to become of them is a function of what was read. If somebody else was f
 again with what is there now.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Final, NamedTuple
 
 from flatlands.server.messages.protocol import Refused
@@ -55,10 +55,12 @@ def transact(
     some: Sequence[Thing | Record | Key],
     how: Callable[..., Transaction | None],
     score: Callable[[str, str, int], Score],
+    names: Callable[[Set[str]], Sequence[tuple[str, Item]]],
 ) -> bool:
     """Read things and records, and do what `how` makes of them; return False if that is None. It
-    waits for the store. `score` makes a score of a board of the game, an owner and points. Raises
-    what `how` raises, StoreUnavailable, Refused, and ValueError."""
+    waits for the store. `score` makes a score of a board of the game, an owner and points; `names`
+    returns what is put, if it is not there, for owners who get points. Raises what `how` raises,
+    StoreUnavailable, Refused, and ValueError."""
     if isinstance(some, Key) or not isinstance(some, list | tuple):
         raise ValueError(f"a transaction reads a list of things, records and keys, not {some!r}")
     wanted = [_where(items, one) for one in some]
@@ -75,10 +77,9 @@ def transact(
             plan = _plan(items, read, transaction)
             scores = [score(board, owner, n) for owner, board, n in transaction.scores if owner]
             if store.transact(plan.changes, scores):
-                for each, change in zip(read, plan.changes, strict=False):
-                    removed = not (change.stays or change.after)
-                    if removed and isinstance(each.what, Thing) and each.item is not None:
-                        items.free(store, each.what, each.item.body)
+                for queue, item in names({each.id for each in scores}):
+                    store.put(queue, [item])
+                _free_removed(items, store, read, plan)
                 return plan
             for queue, id, *_ in plan.changes[len(read) :]:
                 if store.get(queue, [id]):
@@ -89,6 +90,14 @@ def transact(
     if done is not None:
         items.publish(done.there, done.gone)
     return done is not None
+
+
+def _free_removed(items: Items, store: Store, read: Sequence[_Read], plan: _Plan) -> None:
+    """Free the quotas of things that a transaction has removed."""
+    for each, change in zip(read, plan.changes, strict=False):
+        removed = not (change.stays or change.after)
+        if removed and isinstance(each.what, Thing) and each.item is not None:
+            items.free(store, each.what, each.item.body)
 
 
 def _check(transaction: object) -> None:

@@ -102,6 +102,34 @@ def test_the_world_puts_things_down_changes_and_takes_them_and_counts_points(wor
     world.check()  # all points are those that were counted
 
 
+def test_a_board_names_who_plays_at_the_node_that_gives_the_points(world):
+    ada, bob = world.join("Ada", 0, at=(1, 1)), world.join("Bob", 1, at=(2, 2))
+    owners = [world.game(n).player(one.id).owner for n, one in enumerate((ada, bob))]
+    here = world.game(0).store
+    here.put(Tower((30, 30)))
+    for owner in owners:
+        here.score(owner, "built", 1)
+    assert {one.owner: one.name for one in world.game(1).top("built", 9)} == {
+        owners[0]: "Ada",
+        owners[1]: "?",
+    }
+    world.game(1).store.transact([], lambda: Transaction(scores=[(owners[1], "built", 5)]))
+    world.run(3)
+    assert [one.name for one in world.game(0).top("built", 9)] == ["Bob", "Ada"]
+
+
+def test_the_log_names_the_records_that_taking_a_thing_has_not_put(world, caplog):
+    world.join("Ada", 0, at=(1, 1))
+    here = world.game(0).store
+    here.put(Tower((3, 3)), Purse("pot", gold=3))
+    world.run(1)
+    [tower] = towers(world)
+    assert here.take(tower, [Purse("pot", gold=9), Purse("new", gold=1)])
+    assert [world.game(0).purses.read(id).gold for id in ("pot", "new")] == [3, 1]
+    [line] = [r.getMessage() for r in caplog.records if "take()" in r.getMessage()]
+    assert line == "take() has not put the record 'pot': the store has one"
+
+
 def test_a_transaction_finds_a_thing_by_its_id_where_its_node_sees_nothing(world):
     world.join("Ada", 0, at=(1, 1))
     here, there = world.game(0).store, world.game(1).store
@@ -284,8 +312,8 @@ class Odd(Record):
         ([Purse.key("a")], lambda a: Transaction(remove=a), "puts and removes lists"),
         ([], lambda: Transaction([Odd("a")]), "no Records of this class"),
         ([], lambda: Transaction([Camp((1, 1))]), "only players can put"),
-        ([], lambda: Transaction(), "1 to 100 items"),
-        ([], lambda: Transaction([Purse(str(n)) for n in range(101)]), "1 to 100 items"),
+        ([], lambda: Transaction(), "has items or scores"),
+        ([], lambda: Transaction([Purse(str(n)) for n in range(101)]), "at most 100 items"),
         ([], lambda: Transaction([Purse("x")], scores=[("o", "board", 2**31)]), r"below 2\^31"),
     ],
 )

@@ -209,8 +209,9 @@ def test_a_transaction_of_the_largest_size_is_done_as_a_whole_and_then_not_again
     ]
     assert store.transact(changes, [Score("board", "Wren", 2)])
     assert not store.transact(changes, [Score("board", "Wren", 2)])
+    assert store.transact([], [Score("board", "Wren", 3), Score("other", "Wren", 1)])
     assert sum(store.count(f"q{n}") for n in range(7)) == TRANSACTION_ITEMS_MOST
-    assert store.top("board", 9) == [("Wren", 2)]
+    assert store.top("board", 9) == [("Wren", 5)] and store.top("other", 9) == [("Wren", 1)]
 
 
 def test_of_many_transactions_with_the_same_items_at_once_none_loses_anything(opening):

@@ -282,7 +282,8 @@ class Store(Backend):
         """Change items of several queues, and add scores, if all items are still as the caller has
         read them; return whether they were. If one is not, nothing changes.
 
-        At most TRANSACTION_ITEMS_MOST items, none if there are scores, each once, with TRANSACTION_BYTES_MOST bytes in all.
+        At most TRANSACTION_ITEMS_MOST items, each once, with TRANSACTION_BYTES_MOST bytes in all;
+        there may be none if there are scores.
         """
         some, points = _changes(changes), _few(list(map(_score, scores)))
         if not some and not points:

@@ -23,9 +23,15 @@ from gevent.monkey import get_original
 _start_thread = get_original("_thread", "start_new_thread")
 _make_lock = get_original("_thread", "allocate_lock")
 _select = get_original("select", "select")
+_sleep = get_original("time", "sleep")
 
 #: Bytes that may wait for a reader, if the system allows a pipe that large.
 ROOM = 1 << 20
+
+#: Bytes that the thread copies at once. If there were fewer, it rests, since waking it for each
+#: line costs as much CPU as printing the line.
+READ_BYTES = 1 << 16
+REST_SECONDS = 0.05
 
 #: The time for which the end of the process waits for the readers.
 FLUSH_SECONDS = 1.0
@@ -52,16 +58,19 @@ class _Unhindered(io.RawIOBase):
 
     def _copy(self, source: int) -> None:
         """Copy until the pipe ends, in a thread of its own."""
-        while data := os.read(source, 1 << 16):
-            while data:
+        while data := os.read(source, READ_BYTES):
+            left = data
+            while left:
                 try:
-                    data = data[os.write(self._to, data) :]
+                    left = left[os.write(self._to, left) :]
                 except BlockingIOError:
                     # Another process that has this terminal or pipe has made it non-blocking.
                     _select([], [self._to], [])
                 except OSError:
                     # The reader has ended, or the disk is full.
                     break
+            if len(data) < READ_BYTES:
+                _sleep(REST_SECONDS)
         self._copied.release()
 
     def writable(self) -> bool:

@@ -45,6 +45,9 @@ def set_up(level: str, format: str, worker: int | None, short_addresses: bool = 
     output.install(
         lambda text: formatter.format(logging.makeLogRecord({"levelname": "WARNING", "msg": text}))
     )
+    # No line has these, and finding them costs more than the rest of it.
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)
     logging.basicConfig(level=level, handlers=[handler])

@@ -43,8 +43,10 @@ class Reset:
 
 
 class LinkAge(NamedTuple):
-    """The name of a server, for people and without a password; the seconds since it last proved to
-    be alive, infinite if it never did; and why the last try to connect failed, where that is known.
+    """How long ago the server of a link last proved to be alive.
+
+    `name` is that of the server, for people and without a password. `seconds` is infinite if the
+    server never answered. `trouble` says why the last try to connect failed, where that is known.
     """
 
     name: str
@@ -100,7 +102,8 @@ class Sums(Counters):
 
 
 class Broker(ABC):
-    """Publishes and subscribes. A message is delivered at most once, and none is kept.
+    """Publishes messages on channels, and receives those of the channels that it is subscribed to.
+    A message is delivered at most once, and none is stored.
 
     Only `receive` waits; the other methods return at once. One greenlet calls `receive`; any
     greenlet may call the others. The messages of one publisher on one channel arrive in order;

@@ -17,7 +17,8 @@ _buses: dict[str, _Subscribers] = {}
 
 
 class MemoryBroker(Broker):
-    """One of the links to the bus of its URL."""
+    """A broker that delivers within this process, to all brokers that were opened with the same
+    URL."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

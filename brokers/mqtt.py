@@ -94,7 +94,7 @@ def parse(chunks: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 class MqttLink(StreamLink):
-    """A link to a server; it publishes and is subscribed."""
+    """A link to an MQTT server, which publishes and is subscribed."""
 
     _parse = staticmethod(parse)
 
@@ -173,7 +173,7 @@ class MqttLink(StreamLink):
 
 
 class MqttBroker(StreamBroker):
-    """MQTT 5 with QoS 0, over TCP or TLS."""
+    """A broker of one MQTT server, by QoS 0."""
 
     kind = "mqtt"
     port = 1883

@@ -63,7 +63,7 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
 
 
 class NatsLink(StreamLink):
-    """A link to a server; it publishes and is subscribed."""
+    """A link to a NATS server, which publishes and is subscribed."""
 
     _parse = staticmethod(parse)
 
@@ -167,7 +167,7 @@ class NatsLink(StreamLink):
 
 
 class NatsBroker(StreamBroker):
-    """The broker of nats:// and tls://."""
+    """A broker of one NATS server."""
 
     kind = "nats"
     port = 4222

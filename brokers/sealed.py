@@ -22,7 +22,7 @@ SEAL_SIZE = 8
 
 
 class Sealed(Broker):
-    """A broker that seals what goes over another one; see the module."""
+    """A broker that passes messages on to another one, and seals them: see above."""
 
     def __init__(self, broker: Broker, secret: str) -> None:
         super().__init__(broker.url)

@@ -127,7 +127,7 @@ def _context(certificates: str) -> ssl.SSLContext:
 
 
 class StreamConnection:
-    """One connection. It must be closed even if opening it failed.
+    """A connection to a server over TCP or TLS. It must be closed even if opening it failed.
 
     Every failure is an OSError, and nothing is tried twice. One greenlet may send while another one
     reads.

@@ -129,8 +129,8 @@ def handshake(host: str, path: str, protocol: str = "flatlands", login: str = ""
 
 
 class _Masks(dict[int, tuple[bytes, int]]):
-    """Size of a payload -> the head of its frame, which contains the key of the mask, and the mask
-    as a whole number; for the present key only."""
+    """Heads of frames for clients, by the size of a payload, each with the mask as a whole number.
+    They are made when needed, and replaced with the next key."""
 
     def __init__(self) -> None:
         super().__init__()

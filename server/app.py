@@ -42,7 +42,7 @@ from flatlands.world.grid import Grid
 
 
 class Server:
-    """One node with its pages and connections."""
+    """A node with its web pages and its clients' connections."""
 
     def __init__(self, settings: Settings, broker: Broker, store: Store | None = None) -> None:
         self.settings = settings

@@ -44,7 +44,7 @@ class StoreError(Exception):
 
 
 class Item(NamedTuple):
-    """Something in a queue: `delay` is the ms until somebody may claim it, from 0 to NEVER_DUE_MS;
+    """An item of a queue. `delay` is the ms until somebody may claim it, from 0 to NEVER_DUE_MS;
     `group` is a name by which items that belong together are found, or empty."""
 
     id: str
@@ -54,8 +54,8 @@ class Item(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """An item that is the caller's until its lease ends; `tries` is how often it was claimed, this
-    time included."""
+    """An item that the caller has claimed until its lease ends; `tries` is how often it was
+    claimed, this time included."""
 
     id: str
     body: bytes
@@ -94,8 +94,8 @@ class Size(NamedTuple):
 
 
 class Swap(NamedTuple):
-    """An item that replaces the one with its id if that has the body `before`, or is put if there
-    is none and `before` is None; and the scores that are added if it is put."""
+    """A compare-and-swap of an item: it replaces the one with its id if that has the body `before`,
+    or is put if there is none and `before` is None. The scores are added if it is put."""
 
     before: bytes | None
     item: Item
@@ -103,8 +103,8 @@ class Swap(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a transaction does with an item of a queue that has the body `before`, or is not there
-    if that is None: it is replaced with the item `after`, or removed if that is None. `stays`: it
+    """A step of a transaction, about an item of a queue that has the body `before`, or is not there
+    if that is None. It is replaced with the item `after`, or removed if that is None. `stays`: it
     is left alone, and must only be as it was read."""
 
     queue: str
@@ -115,22 +115,24 @@ class Change(NamedTuple):
 
 
 class If(NamedTuple):
-    """Which items are removed: those that `holder` has claimed and that have the body `body`; None
-    stands for any."""
+    """The condition under which items are removed: `holder` has claimed them, and they have the
+    body `body`; None stands for any."""
 
     holder: str | None = None
     body: bytes | None = None
 
 
 class Then(NamedTuple):
-    """What follows in the same step: items, as (queue, item), are put, and scores are added."""
+    """The consequences of a removal, in the same step: items, as (queue, item), are put, and scores
+    are added."""
 
     items: Sequence[tuple[str, Item]]
     scores: Sequence[Score]
 
 
 class Backend(ABC):
-    """What a backend does, in the thread of its store. Arguments are within the limits."""
+    """The calls of one kind of store, made in the thread of that store. Arguments are within the
+    limits."""
 
     @abstractmethod
     def _open(self) -> object: ...
@@ -190,12 +192,13 @@ class Backend(ABC):
 
 
 class Store(Backend):
-    """A store runs in its own thread, and its methods wait for their answers: only the calling
-    greenlet waits, never the event loop. Any greenlet may call; calls are answered one by one. When
-    one fails, those that waited for it fail with it, so that none waits for many to fail in turn.
+    """A store, whose calls its backend answers one by one in a thread of its own. Only the calling
+    greenlet waits for an answer, never the event loop, and any greenlet may call. When a call
+    fails, those that waited for it fail with it, so that none waits for many to fail in turn.
 
-    All take effect as a whole or not at all. Each may raise StoreError, and ValueError for what is
-    beyond the limits above. Times are the store's own, so the clocks of nodes need not agree.
+    Each call takes effect as a whole or not at all. Each may raise StoreError, and ValueError for
+    what is beyond the limits above. Times are the store's own, so the clocks of nodes need not
+    agree.
     """
 
     def __init__(self, url: str, world: str) -> None:

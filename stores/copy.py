@@ -29,8 +29,8 @@ DIFFERS = (
 
 
 class StoreContent(NamedTuple):
-    """What a world keeps: the numbers of its queues, items, boards and scores, and a hash of all
-    but the times at which items are due."""
+    """A summary of what a world keeps: the numbers of its queues, items, boards and scores, and a
+    hash of all but the times at which items are due."""
 
     queues: int
     items: int

@@ -269,8 +269,8 @@ _Argument = str | bytes | int
 
 
 class RedisStore(Store):
-    """The store of redis:// and its variants. `tls` says how certificates are checked, as in
-    brokers.open_broker."""
+    """A store whose calls are Lua scripts in a Redis server or cluster. `tls` says how certificates
+    are checked, as in brokers.open_broker."""
 
     def __init__(self, url: str, world: str, tls: str = VERIFIED) -> None:
         super().__init__(url, world)

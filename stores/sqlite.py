@@ -102,7 +102,7 @@ def _touch(path: str) -> None:
 
 
 class SqliteStore(Store):
-    """The store of sqlite:/// and memory://. `url` is sqlite:///PATH, or memory://."""
+    """A store in a sqlite database. `url` is sqlite:///PATH, or memory://."""
 
     def __init__(self, url: str, world: str) -> None:
         super().__init__(url, world)

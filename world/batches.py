@@ -47,7 +47,8 @@ SLOT_RESTS: Final = 12_000
 
 
 class Content(NamedTuple):
-    """What a batch says: records of tracks, all other events, and records with slots of two bytes.
+    """The content of a batch: records of tracks, all other events, and records with slots of two
+    bytes.
 
     `replaced` is the number of older events that these have replaced. `writes` has what a game
     wrote on tiles, for nodes only: alternately the number of a layer and its writes (tiles.py).
@@ -135,7 +136,7 @@ _pack_wide: Callable[..., bytes] = WIDE.pack
 
 
 class Batch:
-    """The events of one square that are published together.
+    """A batch while events are put into it.
 
     It has at most one event of each player, since a newer one replaces an older one; all chat
     messages and events of the game; and what the game wrote on tiles.

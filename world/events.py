@@ -18,8 +18,8 @@ SAID: Final = 4
 
 
 class EnterEvent(NamedTuple):
-    """Everything about a player that came into the square, or that has changed in more than its
-    track. The entries of snapshots and of full states are such events too."""
+    """A player came into the square, or more than its track has changed: everything about it. The
+    entries of snapshots and of full states are such events too."""
 
     kind: int
     id: int
@@ -84,7 +84,7 @@ EVENT_CLASSES: dict[int, type[Change | SayEvent]] = {
 
 
 class Player:
-    """What everybody may know about a player.
+    """A player, as everybody may know it.
 
     `node` is the node that hosts it, and `slot` its number among that node's players in its square;
     -1 while it is in none. `seq` grows with every change, also from one incarnation to the next.

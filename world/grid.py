@@ -45,7 +45,8 @@ class Rect(NamedTuple):
 
 
 class Viewport(NamedTuple):
-    """How far a screen shows to each side of its player, in units of 1/1024 tile."""
+    """The size of a screen: how far it shows to each side of its player, in units of 1/1024
+    tile."""
 
     half_width: int
     half_height: int

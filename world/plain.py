@@ -4,7 +4,7 @@ from typing import Final
 
 
 class Plain:
-    """The ground of a plain. `seed` is that of the world; a plain does not use it."""
+    """A plain, as the ground of a world. `seed` is that of the world; a plain does not use it."""
 
     #: See Terrain: clients need not know it.
     function: Final = 0

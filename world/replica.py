@@ -49,8 +49,8 @@ class Tombstones:
 
 
 class PlayerIndex:
-    """Which replicas of a node know a player. All replicas share one, so that a player is found
-    without looking at every square."""
+    """An index of the replicas of a node by the players in them. All replicas share one, so that a
+    player is found without looking at every square."""
 
     def __init__(self) -> None:
         #: Player -> the replicas that know it: nearly always one. Unknown players are left out.
@@ -89,8 +89,8 @@ class Moved:
 
 
 class Replica:
-    """Times are in ms of this node's clock. `moved` is None unless somebody wants to know who
-    moves."""
+    """The players of one square, as received. Times are in ms of this node's clock. `moved` is None
+    unless somebody wants to know who moves."""
 
     def __init__(
         self, square: Square, span: int, tombstones: Tombstones, player_index: PlayerIndex

@@ -32,7 +32,8 @@ class Thing(Protocol):
 
 
 class _Note(NamedTuple):
-    """What is known of an id since `at`, in ms: the thing, or None if this version is gone."""
+    """The last news of an id, at the time `at` in ms: the thing, or None if this version is
+    gone."""
 
     version: int
     thing: Thing | None

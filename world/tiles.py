@@ -56,8 +56,8 @@ _LAST: Final = ((1 << 42) - 2) << NODE_BITS
 
 
 class Tiles:
-    """One layer of one square. `count` is the number of tiles, and `rule` one of RULES, by its
-    number.
+    """The bytes of one layer in one square. `count` is the number of tiles, and `rule` one of
+    RULES, by its number.
 
     `values` has a byte for each tile, and `stamps` its stamp, which is 0 if nobody has written
     there.

@@ -39,7 +39,7 @@ class Words(NamedTuple):
 
 
 class RedisLink(StreamLink):
-    """A link to a server, alone or in a cluster; it publishes and is subscribed.
+    """A link to a Redis server, alone or in a cluster, which publishes and is subscribed.
 
     A subscription may be lost with the connection, or because the server dropped it. When the
     server confirms such a channel again, a Reset of it goes into the inbox at once. Confirmations
@@ -208,7 +208,7 @@ class RedisLink(StreamLink):
 
 
 class RedisBroker(StreamBroker):
-    """The broker of redis:// and its variants."""
+    """A broker of one Redis or Valkey server."""
 
     kind = REDIS_KIND
     port = REDIS_PORT

@@ -43,7 +43,8 @@ def slot_of(channel: bytes) -> int:
 
 
 class _ShardLink(RedisLink):
-    """The link to a master. It calls `moved` when channels have moved to another one."""
+    """A link to one master of a cluster. It calls `moved` when channels have moved to another
+    master."""
 
     # A command names one channel, since all channels of one command would have to be of one slot.
     words = Words(

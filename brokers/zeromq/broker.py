@@ -38,7 +38,7 @@ OPEN_S = 1.0
 
 
 class ZeroMQLink(Link):
-    """A link to a forwarder; it publishes and is subscribed."""
+    """A link to a forwarder, which publishes and is subscribed."""
 
     #: A link ends after three seconds without an echo. That is more than the forwarder's LATE_S, so
     #: messages that were sent on a dead link never arrive after its end.
@@ -132,7 +132,7 @@ class ZeroMQLink(Link):
 
 
 class ZeroMQBroker(LinkedBroker):
-    """The broker of zeromq://; see the module."""
+    """A broker whose messages pass through a ZeroMQ forwarder."""
 
     @classmethod
     def check(cls, url: str, tls: str | None = None) -> None:

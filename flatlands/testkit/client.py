@@ -9,14 +9,14 @@ from flatlands.testkit.host import Host
 
 
 class Simulation(Protocol):
-    """What a client needs of its harness."""
+    """The harness, as its clients use it."""
 
     def settle(self) -> None:
         """Let everything happen that takes no time."""
 
 
 class Client:
-    """A client of a harness, on one of its nodes. `model` is what it believes."""
+    """A client on one of a harness's nodes. `model` is what it believes."""
 
     def __init__(self, harness: Simulation, host: Host) -> None:
         self.harness = harness

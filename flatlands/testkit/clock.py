@@ -176,6 +176,8 @@ class ManualLoop:
 
 
 class ManualTimer:
+    """A server.runtime.loop.Timer in a harness's time."""
+
     def __init__(
         self,
         timers: "list[tuple[int, int, ManualTimer]]",

@@ -27,12 +27,13 @@ from flatlands.world.grid import SIDE
 
 
 class Harness:
-    """The nodes of a world, with their clients. The
-    nodes `play` this class of a game, with its `options`. `free`: the ground has no obstacles;
+    """The nodes of a world, with their clients.
+
+    They `play` this class of a game, with its `options`. `free`: the ground has no obstacles;
     otherwise it is that of the game. Each node's clock is `skew` ms ahead of the one before, and
     the nodes are machines with these `addresses`. `stores` opens the store of each node. A square
     with `crowd_from` players is a crowd. `ready`: run until all nodes are ready. `paced`: flushes
-    keep the pace that they have in play; otherwise there is one whenever there is anything to tell.
+    keep the pace that they have in play; otherwise there is one whenever there is anything to send.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from flatlands.world.grid import Grid
 
 
 class Host:
-    """A node of a harness, with its loop and its link."""
+    """A node of a harness, with its event loop, its link and the sessions of its clients."""
 
     def __init__(
         self,

@@ -34,8 +34,8 @@ LEASED_AREAS_MOST: Final = 16_384
 
 
 class Census:
-    """Counts and publishes for as long as a lease runs. `wild_from` returns the id from which
-    computer players are no people, and are not counted."""
+    """The counts of this node's own players, which it publishes as long as a lease runs. Computer
+    players with ids from `wild_from()` on are animals and the like, which are not counted."""
 
     def __init__(self, bus: Bus, outbox: Outbox, wild_from: Callable[[], int]) -> None:
         self._wild_from = wild_from

@@ -37,7 +37,8 @@ Dot = list[int]
 
 
 class NodeDots(NamedTuple):
-    """What one node told of an area at a node time in ms: dots of a grain, as in the message."""
+    """The dots of an area that one node published at a node time in ms. `flat` is as in the
+    message."""
 
     at: int
     grain: int
@@ -49,8 +50,11 @@ class NodeDots(NamedTuple):
 
 
 class TrackedArea:
-    """An area that this node hears of. `since` and `asked` are the node times in ms at which it was
-    first needed, and asked for last by any node; `reports` is what came last, by node."""
+    """An area of which this node receives counts.
+
+    `since` and `asked` are the node times in ms at which it was first needed, and last asked for by
+    any node; `reports` has the last counts of each node.
+    """
 
     __slots__ = ("since", "asked", "reports")
 
@@ -66,7 +70,7 @@ class TrackedArea:
 
 
 class Counts:
-    """The sums of what all nodes tell. `believes` says whether to believe what a node tells."""
+    """The sums of the counts that all nodes publish. `believes` says whether a node is believed."""
 
     def __init__(self, bus: Bus, believes: Callable[[int], bool]) -> None:
         self._node = bus.node

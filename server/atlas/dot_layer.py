@@ -13,8 +13,7 @@ from flatlands.world.grid import Rect
 
 
 class DotLayer:
-    """All dots of one grain that are known: patch -> index -> [index, people, computer players,
-    node].
+    """All known dots of one grain: patch -> index -> [index, people, computer players, node].
 
     `changes` are packed patches, with what has changed in the second that has just ended.
     """

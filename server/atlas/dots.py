@@ -20,7 +20,8 @@ DotPosition = tuple[int, int]
 
 
 class MapArea(NamedTuple):
-    """An area of the world, which is a dot, and the most dots in which each node tells of it."""
+    """An area of the world that clients look at: the dot (`column`, `row`) of a `grain`. Each node
+    publishes its players in it as `most` smaller dots or fewer."""
 
     grain: int
     column: int

@@ -51,16 +51,16 @@ class Viewer(Protocol):
 
 
 class Asked(NamedTuple):
-    """What a client asks to see: dots of `grain` or coarser, in some squares. Without squares it
-    is told the totals only."""
+    """The part of the map that a client asks to see: dots of `grain` or coarser, in some squares.
+    Without squares it gets the totals only."""
 
     grain: int
     squares: Rect | None
 
 
 class View:
-    """What some clients see: all that have asked for the same. `grain` is that of the dots that
-    they are shown, and `behind` are those that need the whole picture."""
+    """A part of the map, with all clients that have asked for it. `grain` is that of the dots that
+    they get, and `behind` are those clients that need the whole picture."""
 
     __slots__ = ("asked", "viewers", "behind", "grain")
 
@@ -72,9 +72,12 @@ class View:
 
 
 class Views:
-    """The views of this node's clients. `nodes` returns the ids of all nodes that are alive, and
-    `walked` some names of people who walked here within two days, and the number of these people.
-    `seed_and_side` are those of the world."""
+    """The views of the map that this node's clients have open.
+
+    `nodes` returns the ids of all nodes that are alive, and `walked` some names of people who
+    walked here within two days, and the number of these people. `seed_and_side` are those of the
+    world.
+    """
 
     def __init__(
         self,

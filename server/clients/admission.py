@@ -48,9 +48,12 @@ class Superseded(Exception):
 
 
 class Hello(NamedTuple):
-    """What a client asks for. `near` is a player's id or an invitation, as it came. `place` is
-    where its player stood when its last connection ended, or None. `ticket` is for the game to look
-    at. `owner` says whose points it earns, if the game has set that."""
+    """A client's request to join.
+
+    `near` is a player's id or an invitation, as it came. `place` is where its player stood when its
+    last connection ended, or None. `ticket` is for the game to look at. `owner` says whose points
+    it earns, if the game has set that.
+    """
 
     name: str
     view: Viewport
@@ -62,9 +65,11 @@ class Hello(NamedTuple):
 
 
 class Spawn(NamedTuple):
-    """Where a client begins, as decided by the worker to which it came: a newcomer at this
-    place with this id, and a player that comes back near it. `host` is the player that has invited
-    it. It was passed from worker to worker `hops` times."""
+    """Where a client begins, and as which player, as decided by the worker to which it came.
+
+    A newcomer begins at this place with this id, and a player that comes back near it. `host` is
+    the player that has invited it. It was passed from worker to worker `hops` times.
+    """
 
     id: int
     place: Position
@@ -73,10 +78,12 @@ class Spawn(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """The resident as which a client may play. `host` is the player that has invited it; `back`: it
-    has played before; `resumed`: it came from another machine, in the middle of its game. If its
-    connection has ended meanwhile, only this node can tell the others what becomes of the player,
-    since another one has handed it over."""
+    """The decision that a client may play, as this resident.
+
+    `host` is the player that has invited it; `back`: it has played before; `resumed`: it came from
+    another machine, in the middle of its game. If its connection has ended meanwhile, only this
+    node can tell the others what becomes of the player, since another one has handed it over.
+    """
 
     resident: Resident
     host: Inviter | None
@@ -114,9 +121,11 @@ class Client(Protocol):
 
 
 class Request:
-    """The hello of a client until it is decided: then `on_decision` is called with it and the
-    decision. `spawn` is what another worker, which has passed the client to this one, has
-    decided."""
+    """A client's hello on which nothing is decided yet.
+
+    `on_decision` is called with it and the decision. `spawn` is the decision of another worker, if
+    that has passed the client to this one.
+    """
 
     __slots__ = ("client", "address", "hello", "on_decision", "spawn", "early", "close_code")
 
@@ -140,7 +149,7 @@ class Request:
 
 
 class Passing(Protocol):
-    """The other workers of this machine, as this module knows them."""
+    """The other workers of this machine, to which the admission passes clients."""
 
     def elsewhere(self, square: Square, id: int) -> int | None:
         """Return the other worker that serves a player in a square; None if none does."""
@@ -160,9 +169,11 @@ class Passing(Protocol):
 
 
 class Admission:
-    """Decides which clients may play at this node, and as whom. `capacity` is the number of players
-    that the node accepts. `passing` is given if there are other workers to which clients may be
-    passed."""
+    """Decides which clients may play at this node, and as whom.
+
+    `capacity` is the number of players that the node accepts. `passing` is given if there are other
+    workers to which clients may be passed.
+    """
 
     def __init__(
         self,

@@ -26,7 +26,8 @@ LAGGING_BYTES = 256 * 1024
 
 
 class ClientScreen:
-    """What the hub and the residents know of a session: a ClientSession (server/squares/hub.py)."""
+    """The screen of a client: what it holds, what it was sent, and whether it lags. It is the
+    ClientSession that the hub and the residents use (server/squares/hub.py)."""
 
     __slots__ = (
         "connection",

@@ -53,8 +53,10 @@ class Kind:
 
 
 class PendingIntent:
-    """Intent `number`, which its client says began at the time `t`. It replaces `replaces` older
-    ones."""
+    """An intent that waits to be obeyed.
+
+    Its client says that it began at the time `t`. It replaces `replaces` older ones.
+    """
 
     __slots__ = ("number", "t", "intent", "replaces")
 
@@ -66,8 +68,10 @@ class PendingIntent:
 
 
 class Session(ClientScreen):
-    """The session of a client: obeys its messages, and is its ClientScreen. For the admission it is
-    a Client (admission.py). `kinds` are the kinds of messages."""
+    """The session of a client: reads its messages, and has handlers obey them.
+
+    To the admission it is a Client (admission.py). `kinds` are the kinds of messages.
+    """
 
     __slots__ = (
         "opened_at",

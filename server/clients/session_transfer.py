@@ -17,7 +17,7 @@ from flatlands.world.track import Goal, Heading, Track
 
 
 class PendingHello(NamedTuple):
-    """A client that has said hello, and was neither welcomed nor refused yet. `early` is what it
+    """The hello of a client that was neither welcomed nor refused yet. `early` is what the client
     has sent since, as (kind, fields)."""
 
     hello: Hello
@@ -26,9 +26,12 @@ class PendingHello(NamedTuple):
 
 
 class SessionState(NamedTuple):
-    """What another session needs to go on with a player: its state, and what its session knows: the
-    numbers of the last intent and of the last flush, whether the client was last told that the node
-    is linked, its rates (Rates.full_at), and whether the player may be at another node too."""
+    """All that another session needs to go on with a player.
+
+    Besides the player's state these are the numbers of the last intent and of the last flush,
+    whether the client was last told that the node is linked, its rates (Rates.full_at), and whether
+    the player may be at another node too.
+    """
 
     player: State
     view: Viewport

@@ -53,7 +53,8 @@ _HOW = {
 
 
 class Sessions:
-    """All sessions of this server. `closing_reason` is why all clients are sent away."""
+    """All sessions of this server. `closing_reason` says why all clients are sent away, once they
+    are."""
 
     def __init__(self, node: Node, admission: Admission, tokens: Tokens, limits: Limits) -> None:
         self._node = node

@@ -28,7 +28,8 @@ INVITATION_VALID_S = 24 * 3600
 
 
 class Invitation(NamedTuple):
-    """The player that invites, its name, and where it was then, in units."""
+    """The content of an invitation: the player that invites, its name, and where it was, in
+    units."""
 
     id: int
     name: str
@@ -36,8 +37,8 @@ class Invitation(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What a token says: the player's id, a seq of it, its place in units, and the values of its
-    persistent fields, by name."""
+    """The content of a token: the player's id, a seq of it, its place in units, and the values of
+    its persistent fields, by name."""
 
     id: int
     seq: int

@@ -54,8 +54,11 @@ class Line(NamedTuple):
 
 
 class WorkerLoad(NamedTuple):
-    """How busy a worker is: at 1 it has as much to do as a worker should have. `line` divides its
-    players; None if they are too close together. `takes`: players may be passed to it."""
+    """How busy a worker is: at 1 it has as much to do as a worker should have.
+
+    `line` divides its players; None if they are too close together. `takes`: players may be passed
+    to it.
+    """
 
     busy: float
     line: Line | None = None

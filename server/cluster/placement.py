@@ -1,8 +1,7 @@
-"""The base class of Migration (workers) and Router (machines): moves players to where a plan wants
-them.
+"""How players get to the worker or machine that the plan (districts.py) wants them at.
 
-The plan (districts.py) says where each player belongs. How a node learns the plan, and how a player
-goes from one place to another, is what a Migration (migration.py) and a Router (router.py) add.
+How a node learns the plan, and how a player goes from one place to another, is what the subclasses
+in server/workers/migration.py and router.py add.
 """
 
 import random
@@ -25,8 +24,12 @@ PLACE_TURNS: Final = 60
 
 
 class Placement(Generic[Shard]):
-    """Who plays where, by one plan. `here` is the shard of this node. Within `within` ms of a
-    change each player is looked at, and after as many ms again if it could not be moved."""
+    """Moves the players of this node to where a plan wants them: the base of Migration (workers)
+    and Router (machines).
+
+    `here` is the shard of this node. Each player is looked at within `within` ms of a change of the
+    plan, and again after as many ms if it could not be moved.
+    """
 
     def __init__(self, here: Shard, within: int, residents: Residents, loop: Loop) -> None:
         self.here: Shard = here

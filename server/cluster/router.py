@@ -49,7 +49,8 @@ RESTS_MS: Final = 20_000
 
 
 class Router(Placement[str], StatelessHolder):
-    """Asks clients to go on elsewhere, and makes the plan for that while it has the lease.
+    """This machine's part in sharing the world: asks clients to go on at other machines, and makes
+    the plan while it has the lease.
 
     `address` is that of this node's machine, "" if it has none.
     """

@@ -33,8 +33,8 @@ COUNTS_FOR_MS = 15_000
 
 
 class SplitBrainDetector:
-    """`game` is the name by which the store knows the game, and `ground_id` as in the names of
-    channels."""
+    """Looks for living nodes that this one does not hear. `game` is the name by which the store
+    knows the game, and `ground_id` as in the names of channels."""
 
     def __init__(
         self,

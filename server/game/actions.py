@@ -18,7 +18,7 @@ _F = TypeVar("_F", bound=Callable[..., None])
 
 @dataclass(frozen=True)
 class Action:
-    """What a page may ask for under a name, and how often."""
+    """An action that a page may ask for by its name, and how often it may."""
 
     row: Row
     rate: Rate

@@ -70,8 +70,11 @@ FULL_FOR_ONE: Final = "you already have as many tiles as one person may have"
 
 @dataclass(frozen=True)
 class LayerOptions:
-    """What a game has declared of a layer: see Cells. `rule` is the number of one of RULES, and
-    `forget` is in ms, NEVER_DUE_MS if nothing is forgotten."""
+    """The options of a layer, as its game has declared them: see Cells.
+
+    `rule` is the number of one of RULES, and `forget` is in ms, NEVER_DUE_MS if nothing is
+    forgotten.
+    """
 
     rule: int
     persist: bool | str
@@ -89,7 +92,8 @@ _NOTHING: Final = 0, 0, 0
 
 
 class _OwnWrites:
-    """What this node wrote in a square, index -> (index, value, stamp), and when it last did so."""
+    """The writes of this node in a square, index -> (index, value, stamp), and when it last wrote
+    there."""
 
     __slots__ = ("at", "tiles")
 
@@ -99,9 +103,8 @@ class _OwnWrites:
 
 
 class CellLayer:
-    """A layer of the ground on which a game writes, as a node has it: a byte for each tile. `name`
-    is its name in the store. It gets the node's next number.
-    """
+    """A layer of the ground at this node, a byte for each tile, on which a game writes. `name` is
+    its name in the store."""
 
     def __init__(self, options: LayerOptions, node: GameNode, name: str) -> None:
         self.options, self.name = options, name

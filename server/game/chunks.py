@@ -42,12 +42,15 @@ MakePiece = Callable[[int, int, int], bytes]
 
 
 class PieceFailed(Exception):
-    """The function of a game has failed for a piece."""
+    """The game's function raised an exception for a piece."""
 
 
 class Chunks:
-    """Ground made by a function. A game's own subclass has its function as `make`, and as `source`
-    a text that changes whenever the function does."""
+    """Ground made by a function of a game.
+
+    Each game has a subclass with its function as `make`, and as `source` a text that changes
+    whenever the function does.
+    """
 
     #: See Terrain: clients ask for its pieces.
     function: Final = 1

@@ -19,8 +19,8 @@ TILES_UNDONE: Final = 2048
 
 
 class ContentModeration:
-    """What operators do with the content of a game, whose tiles are in `layers`. All of it waits
-    for the store."""
+    """Carries out what operators do with the content of a game, whose tiles are in `layers`. All
+    methods wait for the store."""
 
     def __init__(
         self,

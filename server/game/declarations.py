@@ -10,8 +10,10 @@ from flatlands.server.storage.kinds import Event, Record, Thing, declare
 
 
 class Declarations:
-    """All that the parts of a game declare, the first of which is the game itself. The kinds of
-    events are declared to `squares` too. Raises ValueError if two parts use one name."""
+    """All that the parts of a game declare, the first of which is the game itself.
+
+    The kinds of events are declared to `squares` too. Raises ValueError if two parts use one name.
+    """
 
     def __init__(self, parts: Sequence[AnyPart], squares: SquareContext) -> None:
         #: The kinds of things by their numbers, and the part that declares each.

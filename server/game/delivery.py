@@ -57,8 +57,8 @@ def _check_message(name: object, value: object) -> None:
 
 
 class _Request(NamedTuple):
-    """A message for the page of a `player` that is to be delivered until a node time in ms: as
-    pages get it, and as nodes do."""
+    """A message for the page of a `player`, which is sent again until a node time in ms or until it
+    is delivered. `shown` is the message as pages get it, and `payload` as nodes do."""
 
     player: int
     until: int
@@ -68,8 +68,8 @@ class _Request(NamedTuple):
 
 
 class Delivery:
-    """The messages of a game between a node and the pages and nodes of its world. Names and fields
-    are as `pack_message` takes them: it raises ValueError for others."""
+    """Sends the messages of a game, and receives those of other nodes. Names and fields are as
+    `pack_message` takes them: it raises ValueError for others."""
 
     def __init__(self, bus: Bus, residents: Residents, presence: Presence) -> None:
         self._bus = bus

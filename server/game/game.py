@@ -60,7 +60,7 @@ WALKING: dict[str, Callable[[Intent], bool] | None] = {
 
 
 class RecentVisitors(NamedTuple):
-    """The names of the players who came last, the latest first, and how many people came in all."""
+    """The names of the people who came last, the latest first, and how many came in all."""
 
     names: list[str]
     people: int
@@ -370,11 +370,14 @@ class Part(PartHooks[_M]):
 
 
 class Game(Part[_M]):
-    """What is played. A game is a class, also called Game, that inherits from this one and has the
-    game's hooks as methods (docs/games.md). Its own attributes begin in `__init__(self, *args)`,
-    after `super().__init__(*args)`. `node` is what it may use of its node (node.py), and
-    `options` the game's own object with the values of its options, or None. `alone` says whether
-    this node, without a store, may keep what only one node of the machine may."""
+    """A game: what is played in a world.
+
+    An author's game is a class, also called Game, that inherits from this one and has the game's
+    hooks as methods (docs/games.md). Its own attributes begin in `__init__(self, *args)`, after
+    `super().__init__(*args)`. `node` is what it may use of its node (game_node.py), and `options`
+    the game's own object with the values of its options, or None. `alone` says whether this node,
+    without a store, may keep what only one node of the machine may.
+    """
 
     #: The class of its players, and of what they do: Me, or a class that inherits from it.
     me: type[_M] = Me  # type: ignore[assignment]

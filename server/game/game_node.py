@@ -31,7 +31,7 @@ from flatlands.world.track import Land
 
 
 class GamePlay(Protocol):
-    """What a game may use of what is played on its node (play.py), once all its parts are made."""
+    """The game that a node plays (play.py), as its parts may use it once all of them are made."""
 
     items: Items
     boards: Boards
@@ -44,7 +44,7 @@ class GamePlay(Protocol):
 
 
 class GameNode(Protocol):
-    """What a game may use of its node. Where Game, Part and Me have a method for something, use
+    """A node, as its game may use it. Where Game, Part and Me have a method for something, use
     that: what is here changes with the server."""
 
     id: int

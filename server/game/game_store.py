@@ -17,8 +17,9 @@ _T = TypeVar("_T", bound=Thing)
 
 
 class GameStore:
-    """All its methods wait for the store, so only hooks that may wait can call them. They raise
-    StoreUnavailable if it does not answer: what was asked may have been done or not."""
+    """Reads and changes a game's things and records in the store. All methods wait for the store,
+    so only hooks that may wait can call them. They raise StoreUnavailable if it does not answer:
+    what was asked may have been done or not."""
 
     def __init__(self, node: GameNode) -> None:
         self._node = node

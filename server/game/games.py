@@ -154,7 +154,8 @@ def kind_of(name: str) -> "type[AnyGame]":
 
 
 class GameMaker:
-    """Makes the game of a node; `options` and `alone` are as in game.py. Raises InvalidGame."""
+    """A game that was found by its name: `GameMaker(...)(node)` makes it for a node. `options` and
+    `alone` are as in game.py. Raises InvalidGame."""
 
     def __init__(self, name: str, options: object, *, alone: bool) -> None:
         from flatlands.server.game import game

@@ -51,8 +51,8 @@ class Asker(Protocol):
 
 
 class Hook:
-    """A method `call` of a game, as the node calls it; `name` is for the log. `waits`: it may wait.
-    Calling a Hook returns what the method returns, or None if it fails."""
+    """Calls a method of a game, and guards against its failure. A call returns what the method
+    returns, or None if it fails. `name` is for the log. `waits`: the method may wait."""
 
     def __init__(
         self, node: GameNode, name: str, call: Callable[..., object], *, waits: bool = False
@@ -125,8 +125,7 @@ class Hook:
 
 
 class _Call(NamedTuple):
-    """A call that waits, the player for whom it is, if any, and what is called once it has
-    ended."""
+    """A call of a hook that waits for its turn; `then` is called once it has ended."""
 
     hook: Hook
     asker: Asker | None
@@ -146,7 +145,7 @@ class _PlayerQueue:
 
 
 class HookQueues:
-    """The calls of hooks about players, one after the other for each. `spawn` begins a greenlet."""
+    """Runs the hooks about each player one after the other. `spawn` begins a greenlet."""
 
     def __init__(self, loop: Loop, spawn: Callable[..., object]) -> None:
         self._loop = loop

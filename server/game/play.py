@@ -61,7 +61,7 @@ _WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
 
 
 class Play:
-    """The game of a node. `node` is the Node whose game `make` makes."""
+    """The game of a node, with its parts and hooks. `make` makes the game."""
 
     def __init__(self, node: GameNode, make: GameFactory) -> None:
         self._node = node

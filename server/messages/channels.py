@@ -80,10 +80,10 @@ class Channels:
 
 
 class Bus:
-    """What a part of a node needs to talk to other nodes: the `node`'s id, the broker, the names
-    of the world's channels, and the event loop.
+    """This node's access to the broker: publishes on the channels of the world, and finds what
+    receives on each.
 
-    Each other method publishes a packed message, and returns False if the broker refuses it.
+    A method that publishes returns False if the broker refuses the message.
     """
 
     def __init__(

@@ -187,9 +187,11 @@ class SyncRequest(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What has changed about the things of a square. `things` are new or have changed. `gone` is
-    id, version, id, version ... of those that are gone. `store` is the identity of the sender's
-    store (stores/base.py)."""
+    """The things of a square that have changed.
+
+    `things` are new or have changed. `gone` is id, version, id, version ... of those that are gone.
+    `store` is the identity of the sender's store (stores/base.py).
+    """
 
     column: int
     row: int
@@ -200,8 +202,8 @@ class Changes(NamedTuple):
 
 
 class Keepalive(NamedTuple):
-    """The number of a node's last batch or full state in a square, once more. `inhabited`: the node
-    has players there."""
+    """A node's last number in a square, repeated because it has published nothing there since.
+    `inhabited`: the node has players there."""
 
     column: int
     row: int
@@ -212,8 +214,10 @@ class Keepalive(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """A heartbeat. `ring` is the broker's identity, and `rules` that of Channels. `every` is in how
-    many ms the next one comes, and the last four are those of NodeLoad in server/squares/peers.py.
+    """The state of a node, which it publishes to all.
+
+    `ring` is the broker's identity, and `rules` that of Channels. `every` is in how many ms the
+    next one comes, and the last four are those of NodeLoad in server/squares/peers.py.
     """
 
     node: int

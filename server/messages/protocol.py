@@ -248,7 +248,8 @@ _ARRAYS: Final = [bytes((_ARRAY + items,)) for items in range(16)]
 
 
 class Welcome(NamedTuple):
-    """What a newcomer is told at the node time `now` in ms: it is player `id` at (x, y) in units.
+    """The answer to the hello of a client that may play: it is player `id` at (x, y), in units, at
+    the node time `now` in ms.
 
     `side` and the granted viewport's `width` and `height` are in tiles. `speed` and `diagonal` are
     in units a second, and the margins `lead` and `drop` in units. `ground` is GROUND of

@@ -50,7 +50,9 @@ def _ignore(*_: object) -> None:
 
 
 class Connection:
-    """The owner sets the four callbacks before start(). They run in the event loop, never inside a
+    """An open WebSocket: reads messages, and writes frames.
+
+    The owner sets the four callbacks before start(). They run in the event loop, never inside a
     call that the owner makes, and must not block or switch. If one raises, that is logged, and the
     connection ends with 1011. All methods belong to the loop's thread.
 

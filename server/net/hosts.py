@@ -19,7 +19,7 @@ _DEFAULT_PORTS = (":80", ":443")
 
 
 class Hosts:
-    """The allowed names and origins.
+    """Checks requests by the names and origins that are allowed.
 
     `origins` are allowed as well as that of the server's own pages; "*" allows all. `hosts` are the
     names that are allowed as well as the local names of this machine. Without `hosts` all names are

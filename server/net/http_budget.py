@@ -32,8 +32,8 @@ REQUESTS_WAITING_MOST = 4000
 
 
 class TimeBudget:
-    """The share of time that HTTP may take, from 0 to 1. Waits are counted as `http_waits` in
-    `stats`."""
+    """Gives turns to the greenlets that serve HTTP, which together get a `share` of the time, from
+    0 to 1. Waits are counted as `http_waits` in `stats`."""
 
     def __init__(self, share: float, stats: Counter[str]) -> None:
         self._share = share

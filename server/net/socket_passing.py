@@ -38,7 +38,8 @@ _epoll: Any = getattr(select, "epoll", None) or monkey.get_original("select", "e
 
 
 class Passage:
-    """One process's end of the passage. `folder` is that of the Unix sockets."""
+    """This process's end of the sockets by which the processes of a server reach each other.
+    `folder` has the Unix sockets of all."""
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)

@@ -36,8 +36,11 @@ AROUND_HOST_UNITS = round((GUEST_FARTHEST_TILES + 1) * UNIT)
 
 
 class Inviter(NamedTuple):
-    """Who invited a guest: the host's name, the place at which the guest begins, and the way from
-    there to the host, (dx, dy) in units; the way is None if the host is not in play."""
+    """The player that invited a guest.
+
+    `place` is where the guest begins, and `way` leads from there to the host, (dx, dy) in units; it
+    is None if the host is not in play.
+    """
 
     name: str
     place: Position
@@ -45,8 +48,7 @@ class Inviter(NamedTuple):
 
 
 class Invitations:
-    """The invitations of a node: finds the hosts of its guests, and a place for each guest of its
-    residents."""
+    """Finds the hosts of this node's guests, and a place for each guest of its residents."""
 
     def __init__(
         self,

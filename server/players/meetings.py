@@ -32,10 +32,12 @@ _Cells = dict[tuple[int, int], list[tuple[int, int, Player]]]
 
 
 class Meetings:
-    """Looks for meetings. Players meet within `reach` units. `on_meet` is called with a resident
-    and the other player; it returns whether the game was told. `squares` are those that this node
-    receives, and `residents` its players by their ids; players that have lost their connection meet
-    nobody."""
+    """Looks for players who meet, that is, who come within `reach` units of each other.
+
+    `on_meet` is called with a resident and the other player; it returns whether the game was told.
+    `squares` are those that this node receives, and `residents` its players by their ids; players
+    that have lost their connection meet nobody.
+    """
 
     def __init__(
         self,

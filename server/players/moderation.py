@@ -60,8 +60,8 @@ ACTIONS_MOST: Final = 1000
 
 
 class _Action(NamedTuple):
-    """`at` is the node time at which it was applied, which tells it from an earlier action on the
-    same, and `until` that at which it ends. An action that ends another has 0."""
+    """An action that is in force until the node time `until`; one that ends another has 0. It was
+    applied at the node time `at`, which tells it from an earlier action on the same subject."""
 
     at: int
     until: int

@@ -48,7 +48,7 @@ CHANGES_TOGETHER_MS: Final = 10
 
 
 class Movement:
-    """Moves residents. Times are node time in ms, positions in units."""
+    """Moves residents along their tracks. Times are node time in ms, positions in units."""
 
     def __init__(
         self,

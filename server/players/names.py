@@ -52,7 +52,7 @@ def matches(text: str, name: str) -> int:
 
 
 class NameSearch:
-    """The search for names, on all nodes."""
+    """Searches for names on all nodes, and answers the searches of others."""
 
     def __init__(
         self, bus: Bus, grid: Grid, residents: Residents, peers: Peers, moderation: Moderation

@@ -61,8 +61,8 @@ CALLS_MOST: Final = 5
 
 
 class _Row(NamedTuple):
-    """What the store has of a player: its node, its incarnation, and its owner. `term` grows when
-    the node writes all its rows again, so that nobody removes them as they were before."""
+    """A player's row in the store: its node, its incarnation, and its owner. `term` grows when the
+    node writes all its rows again, so that nobody removes them as they were before."""
 
     node: int
     incarnation: int
@@ -71,8 +71,8 @@ class _Row(NamedTuple):
 
 
 class _Gone(NamedTuple):
-    """A player who has gone, its owner, the id of its item in the queue, and how often it
-    was claimed."""
+    """An item in the queue of players who have gone: the player, its owner, the id of the item, and
+    how often it was claimed."""
 
     player: int
     owner: str
@@ -81,16 +81,16 @@ class _Gone(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What a turn has found in the store: the nodes that have died, each with the rows of its
-    players, and those who have gone."""
+    """The result of a look into the store: the nodes that have died, each with the rows of its
+    players, and the players who have gone."""
 
     dead: list[tuple[str, dict[int, _Row]]]
     gone: list[_Gone]
 
 
 class Presence:
-    """Who plays in the world. `spawn` begins a greenlet. `set_gone_listener` must be called before
-    `start`."""
+    """Keeps the rows of this node's players, and finds those of nodes that have died. `spawn`
+    begins a greenlet. `set_gone_listener` must be called before `start`."""
 
     def __init__(
         self,

@@ -33,8 +33,8 @@ def ms_left(until: int, now: int) -> int:
 
 
 class State(NamedTuple):
-    """What a resident is made of, and takes along when its player is passed on: all else starts
-    afresh at its next node. The fields are those of Resident."""
+    """The part of a resident that goes along when its player is passed on: all else starts afresh
+    at the next node. The fields are those of Resident."""
 
     id: int
     seq: int

@@ -56,7 +56,7 @@ def new_id() -> int:
 
 
 class Residents:
-    """The residents of a node: they join, change and leave here. Places are positions (x, y) in
+    """The players of this node: they join, change and leave here. Places are positions (x, y) in
     units. `set_listeners` must be called before anybody joins."""
 
     def __init__(

@@ -28,7 +28,7 @@ Position = tuple[int, int]
 
 
 class Spots:
-    """Chooses places on ground that is not blocked, and from where one can go on.
+    """Chooses places for players to begin: they are not blocked, and one can go on from there.
 
     If `spread` is 0, newcomers begin on the plaza. Otherwise it is a number of squares around the
     origin, in rows of ceil(sqrt(spread)), and each newcomer begins in the next one of them. With a

@@ -21,9 +21,9 @@ STEPS_TOGETHER_MS: Final = 20
 
 
 class _Way:
-    """How far the way of a resident was looked at: until the node time `until` in ms, and the tile
-    `last`. `waiting` are the tiles of which the game was not told yet, and `reported_at` is when it
-    was last told."""
+    """How far a resident's walk was searched for new tiles: until the node time `until` in ms, and
+    the tile `last`. `waiting` are the tiles that were not reported yet, and `reported_at` is when
+    some last were."""
 
     __slots__ = ("until", "last", "waiting", "reported_at")
 
@@ -35,10 +35,13 @@ class _Way:
 
 
 class Steps:
-    """Computes when residents reach their next tiles. `on_step` is called with a resident and the
-    tiles to which it has come since the last call, one after the other, and `on_enter` with one
-    that has come into another square, and its square before. Without `on_step` no tile is looked
-    for. `certain` returns the node time in ms up to which a resident's walk is certain."""
+    """Computes when residents reach their next tiles, and reports these.
+
+    `on_step` is called with a resident and the tiles to which it has come since the last call, one
+    after the other, and `on_enter` with one that has come into another square, and its square
+    before. Without `on_step` no tile is looked for. `certain` returns the node time in ms up to
+    which a resident's walk is certain.
+    """
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ ANNOUNCE_EVERY_MS = 4000
 
 
 class TakenOver(NamedTuple):
-    """What is known of a player that comes here from another node, as that one answered.
+    """The answer of the node that had a player which comes here.
 
     `name` is "" if the player had left before: the node did not have to hand it over. `place` is a
     position (x, y) in units. It goes at its `pace` for `lasts` more ms (0: for good), and the game
@@ -95,8 +95,8 @@ class TakenOver(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What a player that goes on at another node does: its track, and where that is to lead. It was
-    handed over at the time `at`. Times are in ms by this node's clock."""
+    """The walk of a player that goes on at another node: its track, and where that is to lead. It
+    was handed over at the time `at`. Times are in ms by this node's clock."""
 
     at: int
     track: Track
@@ -127,8 +127,8 @@ WITHDRAWN: Final = TakenOver(name="", seq=0, place=(0, 0))
 
 
 class Takeovers:
-    """The takeovers of a node: those that it asks for, and the players that it hands over.
-    `was_sent` says whether a player was sent to a node's machine, to go on there (router.py)."""
+    """Asks other nodes to hand over players, and answers their requests for this node's. `was_sent`
+    says whether a player was sent to a node's machine, to go on there (router.py)."""
 
     def __init__(
         self,

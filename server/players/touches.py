@@ -37,11 +37,14 @@ CALL_AGAIN_MS: Final = 1000
 
 
 class Touches:
-    """Computes when residents touch things. `reaches` has from how many units each kind of thing is
-    touched, and `on_touch` is called with a resident, a square and the thing there; it returns
-    whether the game was told. `present` has the ids of this node's players by their squares, and
-    `residents` these players by their ids. `squares` are those that this node receives. `certain`
-    returns the node time in ms up to which a resident's walk is certain."""
+    """Computes when residents touch things, and reports it.
+
+    `reaches` has from how many units each kind of thing is touched, and `on_touch` is called with a
+    resident, a square and the thing there; it returns whether the game was told. `present` has the
+    ids of this node's players by their squares, and `residents` these players by their ids.
+    `squares` are those that this node receives. `certain` returns the node time in ms up to which a
+    resident's walk is certain.
+    """
 
     def __init__(
         self,

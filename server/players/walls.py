@@ -31,8 +31,7 @@ _NEAR: Final = sorted(
 
 
 class Walls:
-    """The walls that a node knows. It is the ground with walls on it, and can do all else that the
-    ground can.
+    """The ground of the game with walls on it; it can do all else that the ground can.
 
     `solid` has the layers that have walls, by their numbers, and the lowest value that is a wall.
     """

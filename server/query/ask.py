@@ -43,7 +43,8 @@ class QueryError(Exception):
 
 
 class Answer(NamedTuple):
-    """The names of the columns, and the rows; `cut`: there were more rows than were wanted."""
+    """The answer to a statement: the names of the columns, and the rows. `cut`: there were more
+    rows than were wanted."""
 
     columns: list[str]
     rows: list[Row]

@@ -54,8 +54,8 @@ class ConversionError(Exception):
 
 
 class Form(NamedTuple):
-    """What objects are made or read: their kind, and their keys with columns in braces, or with *
-    for any text."""
+    """The form of the objects that are made or read: their kind, and their keys, with columns in
+    braces or with * for any text."""
 
     kind: str
     key: str

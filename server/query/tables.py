@@ -49,9 +49,12 @@ _STATES = {ALIVE: "alive", DRAINING: "stopping", STARTING: "starting"}
 
 
 class Source(NamedTuple):
-    """Where rows come from: the ground, as in the names of channels, and its grid; the store, or
-    None; what knows all players, or None for the tables of a game, which need no players; and how
-    many items of a queue are read, or None for all."""
+    """The source of all rows.
+
+    `ground_id` is as in the names of channels. `store` is None if there is none, and `watcher`,
+    which knows all players, is None for the tables of a game, which need no players. `most` items
+    of a queue are read; None: all.
+    """
 
     ground_id: str
     grid: Grid

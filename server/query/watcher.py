@@ -47,9 +47,10 @@ class Silent(Exception):
 
 
 class Watcher:
-    """The watching node. `world` is the world's name. Its ground is that of the first server heard.
+    """A node that watches the world named `world`, and takes no part in it.
 
-    Its node's squares report to it: see PlayerListener and SquareObserver in squares/context.py.
+    Its ground is that of the first server heard. Its node's squares report to it: see
+    PlayerListener and SquareObserver in squares/context.py.
     """
 
     def __init__(self, broker: Broker, world: str) -> None:

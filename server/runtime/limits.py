@@ -181,8 +181,8 @@ def monotonic_ms() -> int:
 
 
 class Rates:
-    """How often things were done lately, as token buckets: each thing has one, which is full until
-    it is done. Times are in ms.
+    """The token buckets of one player or address: each thing that may be done has one, which is
+    full until the thing is done. Times are in ms.
 
     `full_at` has the time at which each bucket that was used is full again, by the thing's key.
     """
@@ -279,7 +279,8 @@ class LimitedConnection:
 
 
 class Limits:
-    """What one process allows, and its counts.
+    """The limits of one process: counts connections and requests by address, and says which are too
+    many.
 
     `per_address` is the number of connections that one address may have; its other rates are in
     proportion to it, and 0 limits no address. `most` is the number of connections that there may be

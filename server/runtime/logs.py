@@ -126,7 +126,10 @@ class LimitedLog:
 
 
 class Text(logging.Formatter):
-    """2026-11-21 19:17:12,123 INFO worker 2: join player=17 name='Anna' address='192.0.2.1'"""
+    """Formats a line for people.
+
+    2026-11-21 19:17:12,123 INFO worker 2: join player=17 name='Anna' address='192.0.2.1'
+    """
 
     def __init__(self, worker: int | None) -> None:
         who = "" if worker is None else f" worker {worker}:"
@@ -140,7 +143,8 @@ class Text(logging.Formatter):
 
 
 class _Json(logging.Formatter):
-    """One object a line: time, level, worker (if there are several), message, and the fields."""
+    """Formats a line as a JSON object: time, level, worker (if there are several), message, and the
+    fields."""
 
     def __init__(self, worker: int | None) -> None:
         super().__init__()

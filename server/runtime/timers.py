@@ -15,7 +15,8 @@ SLACK: Final = 256
 
 
 class DeadlineHeap:
-    """Keys with the times, in ms, at which they are due; each key has one time."""
+    """Keys with the times, in ms, at which they are due, each key with one time; it yields those
+    that are due."""
 
     def __init__(self) -> None:
         #: Key -> its time, and the number of its entry in the heap: others of it there are stale.
@@ -73,9 +74,11 @@ class DeadlineHeap:
 
 
 class TimerQueue(DeadlineHeap):
-    """A heap that calls `do(key, due)` for each key at its time, the earliest first. It does so
-    at multiples of `together` ms, since to wake up for each of many keys costs more than what is
-    done then."""
+    """A heap that calls `do(key, due)` for each key at its time, the earliest first.
+
+    It does so at multiples of `together` ms, since to wake up for each of many keys costs more than
+    what is done then.
+    """
 
     def __init__(self, loop: Loop, do: Callable[[Any, int], None], together: int = 1) -> None:
         super().__init__()

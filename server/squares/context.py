@@ -1,7 +1,4 @@
-"""Dependencies and state that all subscribed squares share.
-
-It finds where else a player is known. It never changes a replica: subscription.py does.
-"""
+"""What the squares of a node share, and what they need of the rest of the node."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
@@ -26,7 +23,7 @@ RENEW_EVERY: Final = 600.0
 
 
 class PlayerListener(Protocol):
-    """The part of the node that must know what other nodes publish about players."""
+    """A listener to what other nodes publish about players."""
 
     def player_entered(self, node: int, square: Square, id: int, seq: int) -> None:
         """`node`, another node, has published that a player has come into a square or is in it."""
@@ -43,7 +40,7 @@ class PlayerListener(Protocol):
 
 
 class SquareObserver(Protocol):
-    """The part of the node that watches what happens in its squares."""
+    """An observer of what happens in the squares that this node is subscribed to."""
 
     def events_applied(self, square: Square, events: Sequence[Event]) -> None:
         """A batch with these events, and perhaps tracks, was applied in a square."""
@@ -64,8 +61,8 @@ class NodeServices(Protocol):
 
 
 class SquareContext:
-    """What all Subscriptions of one node share: the parts of the node that they need, and what they
-    know together.
+    """The state that all Subscriptions of a node share, and the parts of the node that they use. It
+    knows where else a player is known, and never changes a replica.
 
     `span` is the length of a square's side in units, and `crowd_from` the number of players from
     which on a square is a crowd. `events` and `things` are all kinds, including those of the game.

@@ -36,9 +36,10 @@ SAVED_MS: Final = 1000
 
 
 class Crowd:
-    """The crowd in one square. Times are node time in ms.
+    """The crowd in one square: collects the moves there, and sends them with each flush. Times are
+    node time in ms.
 
-    `on_end` is called when the square is no longer a crowd, after everything was told.
+    `on_end` is called when the square is no longer a crowd, after everything was sent.
     """
 
     def __init__(

@@ -35,8 +35,7 @@ MORE_AFTER_MS: Final = 50
 
 
 class ClientSession(Protocol):
-    """The session of a client, as the hub and the residents know it: it holds squares and is shown
-    what happens in them. Times are node time in ms."""
+    """The session of a client, as the hub and the residents use it. Times are node time in ms."""
 
     @property
     def player(self) -> int | None:
@@ -91,7 +90,7 @@ class ClientSession(Protocol):
 
 
 class CrowdNews:
-    """What a crowd sends in one flush: batches for all sessions that hold its square, the packed
+    """The news of a crowd for one flush: batches for all sessions that hold its square, the packed
     moves of its players (b"" if there are none), and batches for one session each."""
 
     __slots__ = ("batches", "crowd", "own")
@@ -103,7 +102,7 @@ class CrowdNews:
 
 
 class HubCrowd(Protocol):
-    """A crowd, as the hub knows it: see crowds.py."""
+    """A crowd (crowds.py), as the hub uses it."""
 
     @property
     def has_news(self) -> bool:
@@ -131,9 +130,9 @@ class Group:
 
 
 class Hub:
-    """Collects what arrives for squares, and flushes it to the sessions that hold them. There are
-    at least `min_interval_ms` between two flushes, even if they cost nothing: each has headers to
-    send."""
+    """Collects the messages for clients, and flushes them to the sessions that hold their squares.
+    There are at least `min_interval_ms` between two flushes, even if they cost nothing: each has
+    headers to send."""
 
     def __init__(self, loop: Loop, min_interval_ms: int = 0) -> None:
         self._loop = loop

@@ -36,7 +36,7 @@ _EVER: Final = 2**42 - 1
 
 
 class LayerSpec(Protocol):
-    """A layer of the ground on which a game writes, as its squares know it."""
+    """A layer of the ground on which a game writes, as the squares use it."""
 
     #: Which of two writes to a tile counts: see world/tiles.py.
     rule: int
@@ -63,9 +63,8 @@ class LayerSpec(Protocol):
 
 
 class LayerRegistry:
-    """All layers of a node: it checks the writes that come, and makes sure that nothing is lost
-    that another node wrote just before it died. `tiles` is how many a square has.
-    """
+    """All layers of a node: checks the writes that come, and saves those of nodes that have died. A
+    square has `tiles` tiles."""
 
     def __init__(self, loop: Loop, hub: Hub | Any, peers: Peers, tiles: int) -> None:
         self.hub, self.tiles = hub, tiles
@@ -148,9 +147,7 @@ class LayerRegistry:
 
 
 class Layers:
-    """What a game has written on the tiles of one square: applies writes, and makes messages of
-    them.
-    """
+    """The layers of one square: applies writes, and makes messages of them."""
 
     def __init__(self, square: Square, registry: LayerRegistry) -> None:
         self._square = square

@@ -72,7 +72,8 @@ class OwnBatch:
 
 
 class PublishListener(Protocol):
-    """A square that this node is subscribed to, and publishes in: see subscription.py."""
+    """A square that this node publishes in and is subscribed to (subscription.py), as the outbox
+    uses it."""
 
     def batch_published(self, batch: OwnBatch, taken: bool) -> None:
         """Expect a batch of this node back from the broker, unless `taken` is False: then the
@@ -83,7 +84,8 @@ class PublishListener(Protocol):
 
 
 class _SquareSlots:
-    """The slots of one square: `given` is how many were ever given; the free ones have rested.
+    """The slots of one square: how many were ever `given`, and those that are free, since they have
+    rested.
 
     The free ones are in the order in which their rest ended, those of one byte apart from others.
     """
@@ -140,8 +142,9 @@ class Slots:
 
 @dataclass(slots=True)
 class _LastMessage:
-    """What this node has said in a square: the `number` of its last batch or full state, when it
-    last said anything there, and how many keepalives it has sent since that batch or full state."""
+    """The last message of this node in a square: the `number` of its last batch or full state
+    there, when it last published anything, and how many keepalives it has sent since that batch or
+    full state."""
 
     number: int = 0
     at: int = 0
@@ -149,7 +152,7 @@ class _LastMessage:
 
 
 class Keepalives:
-    """The keepalives of this node. Times are node time in ms.
+    """Sends the keepalives of this node. Times are node time in ms.
 
     `inhabited` are the squares with players of this node. `is_waiting` returns whether a batch of a
     square is about to be published; `subscriptions` as in Outbox. `done` is called with a square in
@@ -237,7 +240,7 @@ class Keepalives:
 
 
 class Outbox:
-    """The batches of this node.
+    """Collects this node's events in batches, and publishes these.
 
     `span` is the length of a square's side in units. `subscriptions` are the squares that this node
     is subscribed to: they expect what is published there back from the broker. It also publishes in

@@ -135,8 +135,8 @@ LISTENING = "this server has just started and is looking for others of its world
 
 
 class NodeLoad(NamedTuple):
-    """How much a node has: the resident memory of its process in bytes (0 if that is not known),
-    its connections, the squares that it receives, and its machine, as router.py has it."""
+    """The load of a node: the resident memory of its process in bytes (0 if that is not known), its
+    connections, the squares that it receives, and its machine, as router.py has it."""
 
     memory: int = 0
     connections: int = 0
@@ -150,7 +150,8 @@ def silence_limit(every: int) -> int:
 
 
 class Peer:
-    """What is known of another node. Times are this node's, in ms, but `sent` is the other's."""
+    """Another node, as its messages show it. Times are this node's, in ms, but `sent` is the
+    other's."""
 
     def __init__(self, source: int, now: int) -> None:
         #: The number by which this node names it to clients.
@@ -210,10 +211,8 @@ class Peer:
 
 
 class Peers:
-    """The other nodes of a world.
-
-    `set_listeners` must be called before anything is received.
-    """
+    """Tracks the other nodes of a world. `set_listeners` must be called before anything is
+    received."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus

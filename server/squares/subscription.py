@@ -70,12 +70,12 @@ _THINGS: Final = -1
 
 
 class PeerCursor:
-    """Another node, as it is heard in one square.
+    """How far this node has received what another node publishes in one square.
 
-    Of the numbers of its batches and full states here, `number` is the highest one up to which
-    nothing is missing, and `last` the highest one received. `complete_until` is the time, by the
-    node's clock, before which nothing from it is missing. `last_heard` is when it last said
-    anything here, by this node's clock. Times are in ms.
+    Of the numbers of that node's batches and full states, `number` is the highest one up to which
+    nothing is missing, and `last` the highest one received. `complete_until` is the time, by that
+    node's clock, before which nothing from it is missing. `last_heard` is when anything from it
+    last came, by this node's clock. Times are in ms.
     """
 
     __slots__ = (
@@ -133,11 +133,11 @@ class PeerCursor:
 
 
 class SquareView:
-    """What the screens of this node are shown of one square: its snapshot, its batches, its things.
+    """Makes what clients are sent about one square: its snapshot, its batches, its things.
 
-    Batches are passed on unchanged, or in a crowd as crowds.py makes them; the rest of the node is
-    told of them too. `replica`, `things` and `layers` are those of the square. Times are node time
-    in ms.
+    Batches are passed on unchanged, or in a crowd as crowds.py makes them; the rest of the node
+    gets their events too. `replica`, `things` and `layers` are those of the square. Times are node
+    time in ms.
     """
 
     def __init__(
@@ -233,7 +233,8 @@ class SquareView:
 
 
 class Subscription:
-    """A subscribed square. Times are node time in ms; in messages they are the sending node's."""
+    """This node's subscription to a square: applies what it receives to the replica, and finds out
+    what is missing. Times are node time in ms; in messages they are the sending node's."""
 
     def __init__(self, square: Square, channel: str, context: SquareContext) -> None:
         self.square = square

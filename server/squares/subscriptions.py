@@ -26,7 +26,8 @@ READY_AFTER: Final = 300
 
 
 class Subscriptions:
-    """`squares`, given empty, are those that this node is subscribed to."""
+    """The squares that this node is subscribed to, each as long as somebody needs it. `squares` is
+    the dictionary, empty at first, in which the rest of the node finds them."""
 
     def __init__(
         self, context: SquareContext, grid: Grid, squares: dict[Square, Subscription]

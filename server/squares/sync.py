@@ -36,7 +36,8 @@ RESUBSCRIPTIONS: Final = 3
 
 
 class Sync:
-    """The sync requests of one square. Times are node time in ms."""
+    """Asks the other nodes for their full states of one square, and answers their requests. Times
+    are node time in ms."""
 
     def __init__(
         self, square: Square, channel: str, context: SquareContext, layers: Layers | None

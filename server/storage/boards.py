@@ -38,8 +38,8 @@ def owner_of(key: str) -> str:
 
 
 class Boards:
-    """The boards of the game `name`: who has how many points. An owner is as in `owner_of`, or ""
-    for a player without a key."""
+    """The boards of the game `name`. An owner is as in `owner_of`, or "" for a player without a
+    key."""
 
     def __init__(self, name: str, store_client: StoreClient, loop: Loop) -> None:
         self._name = name

@@ -42,10 +42,9 @@ def _ignore() -> None:
 
 
 class StoreClient:
-    """Calls the store for a node. `store` is None if the world keeps nothing: then no question is
-    answered.
+    """Calls the store for a node.
 
-    `spawn` begins a greenlet.
+    `store` is None if the world has no store: then all calls fail. `spawn` begins a greenlet.
     """
 
     def __init__(

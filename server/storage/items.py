@@ -83,8 +83,10 @@ class NewerVersion(StoreUnavailable):
 
 
 class Items:
-    """What a game has in the store. `fields` are those of its kinds, and `ground_id` is as in the
-    names of channels. `things` are its kinds of things, by their numbers.
+    """Reads, adds, changes and takes a game's things and records in the store.
+
+    `fields` are those of its kinds, and `ground_id` is as in the names of channels. `things` are
+    its kinds of things, by their numbers.
     """
 
     def __init__(

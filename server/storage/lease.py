@@ -36,8 +36,8 @@ _Found = TypeVar("_Found")
 
 
 class LeaseHolder(Protocol[_Found]):
-    """What holds a lease. `read` and `write` run in the greenlet that asks the store, and may wait;
-    the others run in the event loop, and may not."""
+    """A part of a node that holds a lease. `read` and `write` run in the greenlet that asks the
+    store, and may wait; the others run in the event loop, and may not."""
 
     def may_hold(self) -> bool:
         """Return whether this node takes part: otherwise it neither claims nor renews."""
@@ -56,7 +56,7 @@ class LeaseHolder(Protocol[_Found]):
 
 
 class StatelessHolder:
-    """A LeaseHolder that hands nothing on, and asks whether its lease is valid."""
+    """A LeaseHolder that hands nothing on to the next one."""
 
     def __init__(self, may_hold: Callable[[], bool]) -> None:
         self.may_hold = may_hold
@@ -75,7 +75,7 @@ class StatelessHolder:
 
 
 class Lease(Generic[_Found]):
-    """A lease with this name, in the whole store."""
+    """A lease with this name, in the whole store, which this node holds or asks for."""
 
     def __init__(
         self, name: str, store_client: StoreClient, loop: Loop, holder: LeaseHolder[_Found]

@@ -47,8 +47,11 @@ class StoredLayer(Protocol):
 
 
 class Reader:
-    """`fetch` may wait for the store. `layers` are those on which the game writes, on `tiles` in
-    each square."""
+    """Reads the things and tiles of subscribed squares, a square at a time.
+
+    `fetch` may wait for the store. `layers` are those on which the game writes, on `tiles` in each
+    square.
+    """
 
     def __init__(
         self,

@@ -43,8 +43,9 @@ TILE_VALUES: Final = 256
 
 
 class Write(NamedTuple):
-    """What is written on a tile: the value, or what is added to it; the stamp; by whom; and what
-    another person has written there, or added, just before, if that was not put into the store."""
+    """A write to a tile: the value, or what is added to it; its stamp; who wrote it; and in `after`
+    what another person has written there, or added, just before, if that was not put into the
+    store."""
 
     value: int
     at: int
@@ -53,8 +54,8 @@ class Write(NamedTuple):
 
 
 class Valid(NamedTuple):
-    """The stamps that count, from `first` up to, but not including, `last`: what has an earlier one
-    is forgotten, and what has a later one is wrong."""
+    """A range of stamps, from `first` up to, but not including, `last`. Writes with earlier ones
+    are forgotten, and those with later ones are wrong."""
 
     first: int
     last: int
@@ -164,10 +165,12 @@ class _Row:
 
 
 class Rows:
-    """The rows of one layer. `queue` is the name of their queue, and of the board that counts how
-    many tiles have which value; `rule` is as in world/tiles.py. `owners` says whether there is a
-    board of how many tiles each person has written last. A tile on which nobody has written for
-    `forget` ms is forgotten."""
+    """Reads and replaces the rows of one layer.
+
+    `queue` is the name of their queue, and of the board that counts how many tiles have which
+    value; `rule` is as in world/tiles.py. `owners` says whether there is a board of how many tiles
+    each person has written last. A tile on which nobody has written for `forget` ms is forgotten.
+    """
 
     def __init__(self, queue: str, rule: int, forget: int, *, owners: bool) -> None:
         self.queue, self._rule, self._forget = queue, rule, forget

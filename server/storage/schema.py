@@ -50,8 +50,8 @@ def note(
 
 
 class Fields:
-    """The fields of what a game has in the store. Their versions are not known until the store has
-    been read."""
+    """The fields of all kinds that a game has in the store. Their versions are not known until the
+    store has been read."""
 
     def __init__(self, game: str, kinds: Iterable[_Kind]) -> None:
         self.game = game

@@ -17,8 +17,8 @@ TRIES: Final = 8
 
 
 class Transaction(NamedTuple):
-    """What is to be done: what is put, new or instead of what had the same id; what is removed; and
-    points, as (owner, board, points)."""
+    """A change of several things, records and scores in one step of the store: what is put, new or
+    instead of what had the same id; what is removed; and points, as (owner, board, points)."""
 
     put: Sequence[Thing | Record] = ()
     remove: Sequence[Thing | Record] = ()
@@ -26,7 +26,7 @@ class Transaction(NamedTuple):
 
 
 class _Where(NamedTuple):
-    """Where a thing or record of a kind is in the store, if it is there."""
+    """The place of a thing or record in the store, whether or not it is there."""
 
     kind: type[Thing] | type[Record]
     queue: str
@@ -42,8 +42,8 @@ class _Read(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What a transaction changes in the store, beginning with what was read; the things that then
-    lie somewhere; and those that do not lie there any more."""
+    """The changes of a transaction in the store, beginning with what was read; and the things that
+    lie in the world after them, or no longer do."""
 
     changes: list[Change]
     there: list[Thing]

@@ -53,7 +53,8 @@ Plant = Callable[[Tile], Sequence[Thing] | None]
 
 
 class Upkeep:
-    """Claims what is due, and does it. `plant` is None if nothing is planted."""
+    """Claims and handles the items of a game that are due. `plant` is None if the game plants
+    nothing."""
 
     def __init__(
         self,

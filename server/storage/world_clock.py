@@ -18,8 +18,8 @@ SLEW_MS: Final = 1
 
 
 class WorldClock:
-    """World time at a node. `ahead` is by how many ms it is ahead of node time: 0 without a store,
-    and until the store has answered for the first time."""
+    """The clock of a node that tells world time. `ahead` is by how many ms it is ahead of node
+    time: 0 without a store, and until the store has answered for the first time."""
 
     def __init__(self, store_client: StoreClient, loop: Loop) -> None:
         self._store_client = store_client

@@ -40,8 +40,8 @@ ENDING = ".report"
 
 
 class Gauge(NamedTuple):
-    """A number that rises and falls. `join` makes one number of those of several workers; `metric`
-    is its name for Prometheus, and `scale` its factor there."""
+    """A number that rises and falls, as a row of the table of all. `join` makes one number of those
+    of several workers; `metric` is its name for Prometheus, and `scale` its factor there."""
 
     join: Callable[[list[float]], float]
     metric: str

@@ -62,8 +62,8 @@ LAST_WORDS_S = 0.1
 
 
 class Draining:
-    """`reports` are those of all workers, and `folder` is where they lie, None if there is one
-    worker."""
+    """Sends the clients of this server to others when it is drained or stops. `reports` are those
+    of all workers, and `folder` is where they are, None if there is one worker."""
 
     def __init__(
         self,

@@ -28,7 +28,8 @@ SMOOTH_SHARE: Final = 0.4
 
 
 class LoadMeter:
-    """How busy this process is. `capacity` is the number of players that the node accepts."""
+    """Measures how busy this process is. `capacity` is the number of players that the node
+    accepts."""
 
     def __init__(self, node: Node, capacity: int) -> None:
         self._node = node

@@ -58,9 +58,11 @@ HEARD_WITHIN_MS = 60
 
 
 class Migration(Placement[int]):
-    """This worker's part in the migration of players. `shard` is this worker's, from 0. It
-    implements `Passing` for admission. `load_meter` says how busy this worker is. `connect` makes a
-    connection of a socket that has come."""
+    """This worker's part in the migration of players: passes them on, and takes in those of others.
+
+    `shard` is this worker's, from 0. It implements `Passing` for admission. `load_meter` says how
+    busy this worker is. `connect` makes a connection of a socket that has come.
+    """
 
     def __init__(
         self,

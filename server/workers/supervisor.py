@@ -80,8 +80,8 @@ class Child:
     """A child process of the supervisor. It ends by itself when the supervisor ends.
 
     `last_line` is the last line that it wrote, empty until it serves. `silent_s` counts the calls
-    of `kill_if_silent` since that line, about one a second; so a supervisor that stood still
-    itself does not blame its children. `on_full` is called when it becomes full or has room again.
+    of `kill_if_silent` since that line, about one a second; so a supervisor that stood still itself
+    does not blame its children. `on_full` is called when it becomes full or has room again.
     """
 
     def __init__(

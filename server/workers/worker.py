@@ -54,7 +54,7 @@ def read_load(text: str) -> WorkerLoad | None:
 
 
 class Serves(Protocol):
-    """The server of a worker (server/app.py), as its supervisor is told of it."""
+    """The server of a worker (server/app.py), as the supervisor's commands need it."""
 
     @property
     def loop(self) -> Loop:
@@ -78,8 +78,9 @@ class Serves(Protocol):
 
 
 class Worker:
-    """It reads standard input, and writes to the descriptor `answers`. It sets `stopping` when the
-    supervisor is gone."""
+    """Reports the state of this worker to the supervisor, and obeys its commands. It reads standard
+    input, and writes to the descriptor `answers`. It sets `stopping` when the supervisor is
+    gone."""
 
     def __init__(self, server: Serves, stopping: Event, answers: int) -> None:
         self._server = server

@@ -17,11 +17,11 @@ import gevent
 import msgpack
 
 from flatlands.brokers.registry import open_broker
-from flatlands.brokers.sealed import Sealed
+from flatlands.brokers.sealed import SealedBroker
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.options import Options
 from flatlands.loadtest.kit import signals
-from flatlands.server.game.games import GameMaker
+from flatlands.server.game.loader import GameMaker
 from flatlands.server.game.play import GameFactory
 from flatlands.server.messages import protocol
 from flatlands.server.net.frames import BINARY
@@ -32,7 +32,7 @@ from flatlands.server.storage.kinds import middle_of
 from flatlands.stores.base import NEVER_DUE_MS, Item
 from flatlands.stores.registry import open_store
 from flatlands.testkit.sessions import NoSocket, session_factory
-from flatlands.world.batches import RECORD, Content
+from flatlands.world.batches import RECORD, BatchContent
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT, Heading, leg
@@ -67,7 +67,7 @@ AROUND = [
 ]
 
 #: The content of a batch of three events, and the payload that is sealed, as long as such a batch.
-CONTENT = Content(bytes(3 * RECORD.size))
+CONTENT = BatchContent(bytes(3 * RECORD.size))
 PAYLOAD = bytes(70)
 
 
@@ -270,7 +270,7 @@ def seals(count: int) -> float:
     spent = []
     for secret in (None, "a secret"):
         plain = open_broker("memory://seals")
-        broker = Sealed(plain, secret) if secret else plain
+        broker = SealedBroker(plain, secret) if secret else plain
         broker.subscribe("a square's channel")
         before = time.process_time()
         for _ in range(count):

@@ -42,7 +42,7 @@ class Reset:
     channels: set[str] | None = field(default_factory=set)
 
 
-class LinkAge(NamedTuple):
+class LinkHealth(NamedTuple):
     """How long ago the server of a link last proved to be alive.
 
     `name` is that of the server, for people and without a password. `seconds` is infinite if the
@@ -85,7 +85,7 @@ def _sum(name: str) -> Any:
     return property(lambda sums: sum(getattr(part, name) for part in sums.parts))
 
 
-class Sums(Counters):
+class SummedCounters(Counters):
     """Counters that are the sums of other counters, added up whenever they are read."""
 
     __slots__ = ("parts",)
@@ -152,7 +152,7 @@ class Broker(ABC):
         """
 
     @abstractmethod
-    def links(self) -> list[LinkAge]:
+    def links(self) -> list[LinkHealth]:
         """Return each server that this broker needs, with the age of its last sign of life.
 
         The list is empty for a broker that needs no server.

@@ -21,7 +21,7 @@ from flatlands.brokers.base import (
     LONG_AGO,
     Broker,
     Counters,
-    LinkAge,
+    LinkHealth,
     Message,
     Reset,
     check_payload,
@@ -273,9 +273,9 @@ class LinkedBroker(Broker):
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
         return self._inbox.get(timeout)
 
-    def links(self) -> list[LinkAge]:
+    def links(self) -> list[LinkHealth]:
         now = time.monotonic()
-        return [LinkAge(link.name, now - link.proven, link.trouble) for link in self._links()]
+        return [LinkHealth(link.name, now - link.proven, link.trouble) for link in self._links()]
 
     def close(self) -> None:
         self._inbox.close()

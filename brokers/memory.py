@@ -7,7 +7,7 @@ ever leaves the process, so a server with several workers cannot use this broker
 
 from collections.abc import Iterable
 
-from flatlands.brokers.base import Broker, LinkAge, Message, Reset, check_payload
+from flatlands.brokers.base import Broker, LinkHealth, Message, Reset, check_payload
 from flatlands.brokers.inbox import Inbox
 
 _Subscribers = dict[str, list["MemoryBroker"]]
@@ -62,7 +62,7 @@ class MemoryBroker(Broker):
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
         return self._inbox.get(timeout)
 
-    def links(self) -> list[LinkAge]:
+    def links(self) -> list[LinkHealth]:
         return []
 
     def close(self) -> None:

@@ -9,8 +9,8 @@ from importlib import import_module
 from urllib.parse import urlsplit
 
 from flatlands.brokers.base import VERIFIED, Broker, bare
-from flatlands.brokers.ring import Ring, named
-from flatlands.brokers.sealed import Sealed
+from flatlands.brokers.ring import RingBroker, named
+from flatlands.brokers.sealed import SealedBroker
 
 #: URL scheme -> module and class. A module is imported when its scheme is used, so only users of a
 #: backend need its packages.
@@ -50,10 +50,10 @@ def open_broker(url: str, tls: str = VERIFIED, secret: str | None = None) -> Bro
     """
     members = members_of(url)
     if len(members) > 1:
-        broker: Broker = Ring(",".join(members), members, partial(_open, tls=tls))
+        broker: Broker = RingBroker(",".join(members), members, partial(_open, tls=tls))
     else:
         broker = _open(members[0], tls)
-    return Sealed(broker, secret) if secret and broker.links() else broker
+    return SealedBroker(broker, secret) if secret and broker.links() else broker
 
 
 def members_of(url: str) -> list[str]:

@@ -21,10 +21,10 @@ from flatlands.brokers.base import (
     CHANNELS_CACHED,
     Broker,
     BrokerClosed,
-    LinkAge,
+    LinkHealth,
     Message,
     Reset,
-    Sums,
+    SummedCounters,
     bare,
     short_hash,
 )
@@ -43,7 +43,7 @@ def point(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
-class Circle:
+class HashRing:
     """Finds the member that a channel belongs to."""
 
     def __init__(self, members: Iterable[str]) -> None:
@@ -67,13 +67,13 @@ def named(url: str, members: Sequence[str]) -> dict[str, str]:
     return found
 
 
-class Ring(Broker):
+class RingBroker(Broker):
     """A ring of brokers. A member that fails affects its own channels only."""
 
     def __init__(self, url: str, urls: list[str], open_member: Callable[[str], Broker]) -> None:
         super().__init__(url)
         members = named(url, urls)
-        circle = Circle(members)
+        circle = HashRing(members)
         self._names = sorted(members)
         self.identity = short_hash(",".join(self._names))
         self._members: dict[str, Broker] = {}
@@ -89,7 +89,7 @@ class Ring(Broker):
         )
         self._held: dict[Broker, set[str]] = {member: set() for member in self._members.values()}
         own = self.counters
-        self.counters = Sums([own, *(member.counters for member in self._held)])
+        self.counters = SummedCounters([own, *(member.counters for member in self._held)])
         self._handoff: Queue[Message | Reset | None] = Queue(HANDOFF)
         self._pumps = [
             keep_running(f"the ring's pump of {name}", own.count_error, partial(self._pump, member))
@@ -142,7 +142,7 @@ class Ring(Broker):
             if item is not None:
                 self._handoff.put(item)
 
-    def links(self) -> list[LinkAge]:
+    def links(self) -> list[LinkHealth]:
         return [link for member in self._held for link in member.links()]
 
     def close(self) -> None:

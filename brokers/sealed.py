@@ -12,7 +12,15 @@ import hmac
 import logging
 import time
 
-from flatlands.brokers.base import Broker, Counters, LinkAge, Message, Reset, Sums, check_payload
+from flatlands.brokers.base import (
+    Broker,
+    Counters,
+    LinkHealth,
+    Message,
+    Reset,
+    SummedCounters,
+    check_payload,
+)
 from flatlands.brokers.guard import LogLimit
 
 log = logging.getLogger("flatlands")
@@ -21,7 +29,7 @@ log = logging.getLogger("flatlands")
 SEAL_SIZE = 8
 
 
-class Sealed(Broker):
+class SealedBroker(Broker):
     """A broker that passes messages on to another one, and seals them: see above."""
 
     def __init__(self, broker: Broker, secret: str) -> None:
@@ -29,7 +37,7 @@ class Sealed(Broker):
         self._broker = broker
         self.identity = broker.identity
         self._own = Counters()
-        self.counters = Sums([self._own, broker.counters])
+        self.counters = SummedCounters([self._own, broker.counters])
         self.payload_limit = broker.payload_limit - SEAL_SIZE
         key = hashlib.blake2b(secret.encode(), digest_size=32, person=b"flatlands broker").digest()
         # It is copied for each message, which costs less than making it again from the key.
@@ -63,7 +71,7 @@ class Sealed(Broker):
             if until is not None:
                 timeout = max(until - time.monotonic(), 0)
 
-    def links(self) -> list[LinkAge]:
+    def links(self) -> list[LinkHealth]:
         return self._broker.links()
 
     def close(self) -> None:

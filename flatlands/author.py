@@ -19,7 +19,7 @@ from pathlib import Path
 
 from flatlands import output
 from flatlands.needs import apart
-from flatlands.proxy import RETRANSMISSION_MS, Link, Proxy
+from flatlands.proxy import RETRANSMISSION_MS, LinkQuality, Proxy
 
 #: The folder in which the secret and the store are, beside the game.
 STATE_FOLDER = ".flatlands"
@@ -138,14 +138,14 @@ def show_help() -> None:
     _parser().print_help()
 
 
-def _link(options: Sequence[str]) -> tuple[Link, Sequence[str]]:
+def _link(options: Sequence[str]) -> tuple[LinkQuality, Sequence[str]]:
     """Return how slow the link is to be, and all other options."""
     given, others = _parser().parse_known_args(options)
-    return Link(**vars(given)), others
+    return LinkQuality(**vars(given)), others
 
 
 def _proxy(
-    link: Link, options: Sequence[str], environment: Mapping[str, str]
+    link: LinkQuality, options: Sequence[str], environment: Mapping[str, str]
 ) -> tuple[Proxy, Sequence[str]]:
     """Return a proxy that listens in the server's place, and the options that are left for the
     server. Raises NotServed."""

@@ -107,7 +107,7 @@ class Thing:
         return f"Thing({self.type!r}, {self.id!r}, {self.x}, {self.y}, {self.values})"
 
 
-class Playing:
+class BaseBot:
     """A player as its client has it: what it does, and what it sees. Subclasses join it to a
     server, and define `send` and `now`."""
 
@@ -395,7 +395,7 @@ class Playing:
                 known[values[at] + 256 * values[at + 1]] = values[at + 2]
 
 
-class Bot(Playing):
+class Bot(BaseBot):
     """A player at `url`, such as http://localhost:8000 or https://flatlands.example.org, under a
     name; it sees `width` x `height` tiles. `ticket` is the ticket that a game may ask for. Raises
     OSError if nobody answers there or the certificate is not valid, Bot.Refused, and ValueError."""
@@ -621,7 +621,7 @@ class Bot(Playing):
         return True
 
 
-def turns(turn: Callable[[Playing], object]) -> Callable[[Bot], None]:
+def turns(turn: Callable[[BaseBot], object]) -> Callable[[Bot], None]:
     """Return a function for `play` that lets a bot play by turns: it calls `turn(bot)` some four
     times a second."""
 
@@ -633,7 +633,7 @@ def turns(turn: Callable[[Playing], object]) -> Callable[[Bot], None]:
     return main
 
 
-def bots_of(game: str) -> tuple[Callable[[Playing], object] | None, str]:
+def bots_of(game: str) -> tuple[Callable[[BaseBot], object] | None, str]:
     """Return the function `turn`, or None, and the TICKET, or "", of a game's bot.py. `game` is a
     path, or the name of a shipped game ("" for Flatlands). Raises what bot.py raises."""
     folder = Path(game) if Path(game).is_dir() else Path(game).parent

@@ -38,7 +38,7 @@ MODULES = (
     "flatlands.world.events",
     "flatlands.world.grid",
     "flatlands.world.lanes",
-    "flatlands.world.recent",
+    "flatlands.world.lru_cache",
     "flatlands.world.replica",
     "flatlands.world.sketches",
     "flatlands.world.terrain",

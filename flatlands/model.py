@@ -72,7 +72,7 @@ def units(steps: int) -> int:
 
 
 @dataclass(slots=True)
-class Known:
+class KnownPlayer:
     """A player as the client knows it.
 
     `place` is that of its last enter or entry, or None since it has left. `track` is (x, y, dx, dy,
@@ -121,9 +121,9 @@ class Model:
     diagonal: int = 3620
     id: int = 0
     held: tuple[int, int, int, int] | None = None
-    players: dict[int, Known] = field(default_factory=dict)
+    players: dict[int, KnownPlayer] = field(default_factory=dict)
     removed: dict[int, tuple[int, int]] = field(default_factory=dict)
-    places: dict[Place, Known] = field(default_factory=dict)
+    places: dict[Place, KnownPlayer] = field(default_factory=dict)
     chat: list[tuple[str, str]] = field(default_factory=list)
     emotes: list[tuple[str, int]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -274,7 +274,7 @@ class Model:
             known.clear()
         self.held = None
 
-    def _remove(self, player: Known, now: int) -> None:
+    def _remove(self, player: KnownPlayer, now: int) -> None:
         player.place, player.over = None, now
         del self.players[player.id]
 
@@ -388,7 +388,7 @@ class Model:
                 known.seq, known.ack, known.rough = seq, ack, True
                 known.track = self._track(square, written, at, known.pace)
 
-    def _leave(self, known: Known | None, event: Sequence[Any], now: int) -> None:
+    def _leave(self, known: KnownPlayer | None, event: Sequence[Any], now: int) -> None:
         id, seq = event[1:3]
         if known is not None and event[0] == LEAVE and self.holds((event[3], event[4])):
             known.seq, known.square, known.place = seq, (event[3], event[4]), None
@@ -421,7 +421,7 @@ class Model:
         if known is not None:
             known.place, known.over = None, now
         track, place = self._track(square, sent, entry[7:12], entry[13]), (square, source, slot)
-        self.players[id] = self.places[place] = Known(
+        self.players[id] = self.places[place] = KnownPlayer(
             id, seq, ack, name, dimmed, track, square, place, *entry[12:15]
         )
 

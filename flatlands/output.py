@@ -37,7 +37,7 @@ REST_SECONDS = 0.05
 FLUSH_SECONDS = 1.0
 
 
-class _Unhindered(io.RawIOBase):
+class _NonBlockingWriter(io.RawIOBase):
     """Takes what is written to a descriptor, and leaves out what does not fit.
 
     `note` makes a line of the sentence that says how many lines were left out.
@@ -126,7 +126,7 @@ def _stream(before: TextIO | None, descriptor: int, note: Callable[[str], str]) 
     if before is None:
         # The process was started without it, and its number may be that of any other file.
         descriptor = os.open(os.devnull, os.O_WRONLY)
-    raw: Any = _Unhindered(descriptor, note)
+    raw: Any = _NonBlockingWriter(descriptor, note)
     encoding = "utf-8" if before is None else before.encoding
     return io.TextIOWrapper(raw, encoding, "backslashreplace", line_buffering=True)
 

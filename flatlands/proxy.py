@@ -29,7 +29,7 @@ PACKET_BYTES = 1460
 RETRANSMISSION_MS = 200
 
 
-class Link(NamedTuple):
+class LinkQuality(NamedTuple):
     """How slow a link is. A round trip takes `lag` ms longer, and up to `jitter` ms more than that,
     by chance; half of it in each direction. Of all packets, `loss` percent are lost: they, and all
     that follows them, come after the pause of a retransmission."""
@@ -48,7 +48,7 @@ class Link(NamedTuple):
 
 
 #: A link that takes no time.
-DIRECT = Link()
+DIRECT = LinkQuality()
 
 
 class Proxy:
@@ -61,7 +61,7 @@ class Proxy:
     def __init__(
         self,
         to_port: int,
-        link: Link = DIRECT,
+        link: LinkQuality = DIRECT,
         *,
         host: str = "127.0.0.1",
         port: int = 0,

@@ -29,7 +29,7 @@ compiled.use()
 
 from flatlands.brokers.registry import open_broker
 from flatlands.server import settings as options
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from flatlands.server.runtime import logs
 from flatlands.server.runtime.garbage import keep_collecting
 from flatlands.server.runtime.port import cannot_listen
@@ -178,7 +178,7 @@ def _store(settings: options.Settings) -> Store | None:
         if settings.store.startswith(FILE):
             _look_beside(settings, Path(settings.store.removeprefix(FILE)))
         store.open()
-        games.note_fields(settings.game, store)
+        loader.note_fields(settings.game, store)
     return store
 
 
@@ -187,7 +187,8 @@ def _look_beside(settings: options.Settings, file: Path) -> None:
     in the file beside that was once the store of all games."""
     from flatlands.server.storage.lease import LEASE_QUEUE
 
-    own, shared = games.store_file(settings.game), file.with_name(games.store_file(games.DEFAULT))
+    own = loader.store_file(settings.game)
+    shared = file.with_name(loader.store_file(loader.DEFAULT))
     if file.name != own or file.exists() or not shared.exists():
         return
     beside = open_store(f"{FILE}{shared}", settings.world)

@@ -14,7 +14,7 @@ from flatlands.server.cluster.districts import WorkerLoad
 from flatlands.server.game import faults
 from flatlands.server.game.chunks import Chunks
 from flatlands.server.game.game import store_name
-from flatlands.server.game.games import GameMaker
+from flatlands.server.game.loader import GameMaker
 from flatlands.server.messages import protocol
 from flatlands.server.net.hosts import Hosts, is_local
 from flatlands.server.net.listener import WebSocketServer
@@ -95,7 +95,7 @@ class Server:
                 limits,
                 self._sessions,
             )
-            admission.passing = self._migration
+            admission.other_workers = self._migration
             self._sessions.placements = (self._migration, self.node.router)
 
         # What operators see and do, and the pages.

@@ -14,8 +14,8 @@ import gevent
 
 from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
 from flatlands.server.atlas.census import Census
-from flatlands.server.atlas.counts import Counts
-from flatlands.server.atlas.views import Views
+from flatlands.server.atlas.counts import PlayerCounts
+from flatlands.server.atlas.views import MapViews
 from flatlands.server.cluster.router import Router
 from flatlands.server.cluster.split_brain import SplitBrainDetector
 from flatlands.server.game.cell_layer import CellLayer
@@ -42,7 +42,7 @@ from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.subscription import Subscription
 from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.server.storage.client import StoreClient
-from flatlands.server.storage.reader import Reader
+from flatlands.server.storage.reader import SquareReader
 from flatlands.server.storage.world_clock import WorldClock
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid, Square
@@ -128,7 +128,7 @@ class Node:
         name, ground_id = store_name(type(played)), self.channels.ground_id
         self.split_brain = SplitBrainDetector(id, name, ground_id, self.store_client, loop, peers)
         registry = self.square_context.layer_registry
-        self.reader = Reader(
+        self.reader = SquareReader(
             self.store_client,
             self.subscriptions,
             loop,
@@ -139,8 +139,8 @@ class Node:
 
         # The map of everybody.
         self.census = Census(bus, self.outbox, lambda: played._wild_from)
-        self.counts = Counts(bus, lambda node: node == id or node in peers.peers)
-        self.views = Views(
+        self.counts = PlayerCounts(bus, lambda node: node == id or node in peers.peers)
+        self.views = MapViews(
             self.counts,
             bus,
             lambda: (id, *peers.peers),
@@ -166,8 +166,8 @@ class Node:
             peer_protocol.Handover: self.takeovers.on_handover,
             peer_protocol.Hosted: self.takeovers.on_hosted,
             peer_protocol.Left: self.takeovers.on_left,
-            peer_protocol.Where: self.invitations.on_where,
-            peer_protocol.Here: self.invitations.on_here,
+            peer_protocol.HostQuery: self.invitations.on_host_query,
+            peer_protocol.HostAnswer: self.invitations.on_host_answer,
             peer_protocol.Watch: self._on_watch,
             peer_protocol.Broadcast: self.delivery.on_broadcast,
             peer_protocol.News: self.delivery.on_news,
@@ -177,8 +177,8 @@ class Node:
             peer_protocol.PresenceQuery: self.presence.on_presence_query,
             peer_protocol.PresenceAnswer: self.presence.on_presence_answer,
             peer_protocol.Plan: self.router.on_plan,
-            peer_protocol.Seek: self.names.on_seek,
-            peer_protocol.Sought: self.names.on_sought,
+            peer_protocol.NameQuery: self.names.on_name_query,
+            peer_protocol.NameAnswer: self.names.on_name_answer,
         }
 
     def listen(self) -> None:

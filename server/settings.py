@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from flatlands.brokers.base import UNVERIFIED, VERIFIED
 from flatlands.brokers.registry import members_of
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from flatlands.server.messages.channels import DEFAULT_WORLD
 from flatlands.server.messages.texts import is_address
 from flatlands.server.net.hosts import is_origin
@@ -144,8 +144,8 @@ _world = _if(
 
 def _game(text: str) -> str:
     try:
-        games.check(text)
-    except games.InvalidGame as error:
+        loader.check(text)
+    except loader.InvalidGame as error:
         raise ArgumentTypeError(str(error)) from None
     return text
 
@@ -205,10 +205,10 @@ class Settings:
         variable="WEB_CONCURRENCY",
     )
     game: str = option(
-        f"game to serve: {', '.join(games.shipped())}, or the path of your own, which contains a "
+        f"game to serve: {', '.join(loader.shipped())}, or the path of your own, which contains a "
         "slash or ends with .py",
         _game,
-        games.DEFAULT,
+        loader.DEFAULT,
     )
     world: str = option(
         "name of the world: on one broker, servers with different names ignore each other",
@@ -227,7 +227,7 @@ class Settings:
         "all workers of this machine share, redis:// or a variant for servers on several machines, "
         "memory:// to keep it until this process ends, or none; if it is not set, the broker if "
         f"that is a Redis, or else a file named after the game, such as "
-        f"{games.store_file(games.DEFAULT)}, in $STATE_DIRECTORY or the working directory",
+        f"{loader.store_file(loader.DEFAULT)}, in $STATE_DIRECTORY or the working directory",
         variable="STORE_URL",
     )
     spread: int = option(
@@ -359,7 +359,7 @@ def _flag(option: _Option) -> str:
 _OPTIONS = [option for option in fields(Settings) if "text" in option.metadata]
 
 
-def variables(game: str = games.DEFAULT) -> list[str]:
+def variables(game: str = loader.DEFAULT) -> list[str]:
     """Return every environment variable that the server reads if it plays this game."""
     return [
         *map(_variable, [*_OPTIONS, *_options_of(game)]),
@@ -383,8 +383,8 @@ def game_of(
     game = str(parser.parse_known_args(arguments)[0].game)
     try:
         _options_of(game)
-        games.attribute_of(game, what)
-    except games.InvalidGame as error:
+        loader.attribute_of(game, what)
+    except loader.InvalidGame as error:
         parser.error(str(error))
     return game
 
@@ -403,15 +403,15 @@ def where(
 def _options_of(game: str) -> list[_Option]:
     """Return the options of a game: the fields of its class Options that were made by `option`.
     Raises InvalidGame."""
-    options = games.attribute_of(game, "Options")
+    options = loader.attribute_of(game, "Options")
     if options is None:
         return []
     if not is_dataclass(options):
-        raise games.InvalidGame(f"the class Options of the game {game} is not a dataclass")
+        raise loader.InvalidGame(f"the class Options of the game {game} is not a dataclass")
     found = [option for option in fields(options) if "text" in option.metadata]
     for option in found:
         if option.name in Settings.__dataclass_fields__:
-            raise games.InvalidGame(
+            raise loader.InvalidGame(
                 f"every server has an option {option.name!r}: rename the game's"
             )
     return found
@@ -448,7 +448,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     given["admin_token"] = given["admin_token"] or None
     given["commit"] = commit.served(given["commit"], environment.get(SLUG_COMMIT, ""))
     values = {option.name: given.pop(option.name) for option in of_game}
-    options = games.attribute_of(game, "Options")
+    options = loader.attribute_of(game, "Options")
     given["of_game"] = None if options is None else options(**values)
     return Settings(**given)
 
@@ -521,7 +521,7 @@ def _resolve(given: dict[str, Any], environment: Mapping[str, str]) -> None:
     given["broker_tls"] = given["broker_tls"] or VERIFIED
     # systemd names several folders if its unit does.
     folder = environment.get(STATE_VARIABLE, "").split(":")[0]
-    file = os.path.join(folder, games.store_file(given["game"]))
+    file = os.path.join(folder, loader.store_file(given["game"]))
     given["store"] = _store(given["store"], given["broker"], file)
     # A worker whose arguments say "" has one from its supervisor.
     given["secret"] = given["secret"] or environment.get("SECRET_KEY") or None

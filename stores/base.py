@@ -102,7 +102,7 @@ class Swap(NamedTuple):
     scores: Sequence[Score] = ()
 
 
-class Change(NamedTuple):
+class ItemChange(NamedTuple):
     """A step of a transaction, about an item of a queue that has the body `before`, or is not there
     if that is None. It is replaced with the item `after`, or removed if that is None. `stays`: it
     is left alone, and must only be as it was read."""
@@ -154,7 +154,7 @@ class Backend(ABC):
     def _swap(self, queue: str, swaps: Sequence[Swap]) -> list[bool]: ...
 
     @abstractmethod
-    def _transact(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool: ...
+    def _transact(self, changes: Sequence[ItemChange], scores: Sequence[Score]) -> bool: ...
 
     @abstractmethod
     def _get(self, queue: str, ids: Sequence[str]) -> list[Item]: ...
@@ -281,7 +281,7 @@ class Store(Backend):
         some = _few([_swap(swap) for swap in swaps])
         return self._write(self._swap, _queue(queue), some) if some else []
 
-    def transact(self, changes: Iterable[Change], scores: Iterable[Score] = ()) -> bool:
+    def transact(self, changes: Iterable[ItemChange], scores: Iterable[Score] = ()) -> bool:
         """Change items of several queues, and add scores, if all items are still as the caller has
         read them; return whether they were. If one is not, nothing changes.
 
@@ -476,7 +476,7 @@ def _swap(swap: Swap) -> Swap:
     return Swap(None if before is None else _body(before), _item(item), scores)
 
 
-def _changes(changes: Iterable[Change]) -> list[Change]:
+def _changes(changes: Iterable[ItemChange]) -> list[ItemChange]:
     some = list(changes)
     if len(some) > TRANSACTION_ITEMS_MOST:
         raise ValueError(f"a transaction has at most {TRANSACTION_ITEMS_MOST} items")

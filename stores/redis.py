@@ -36,10 +36,10 @@ from flatlands.brokers.base import UNVERIFIED, VERIFIED, bare, short_hash
 from flatlands.brokers.redis.wire import REDIS_KIND, REDIS_PORT, REPLICAS
 from flatlands.brokers.stream import endpoints
 from flatlands.stores.base import (
-    Change,
     Claimed,
     If,
     Item,
+    ItemChange,
     Rank,
     Score,
     Size,
@@ -410,7 +410,7 @@ class RedisStore(Store):
             arguments += _scores(self.world, keys, boards, scores)
         return list(map(bool, self._run(_SWAP, keys, arguments)))
 
-    def _transact(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool:
+    def _transact(self, changes: Sequence[ItemChange], scores: Sequence[Score]) -> bool:
         keys: list[str] = []
         places: dict[str, int] = {}
         arguments: list[Any] = [len(changes)]

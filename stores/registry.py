@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from flatlands.brokers.base import VERIFIED, bare
 from flatlands.brokers.registry import OVER_TLS, members_of
-from flatlands.brokers.ring import Circle
+from flatlands.brokers.ring import HashRing
 from flatlands.stores.base import Store
 
 #: URL scheme -> module and class. A module is imported when its scheme is used.
@@ -31,7 +31,7 @@ def open_store(url: str, world: str, tls: str = VERIFIED) -> Store:
     sentence for the user, when the URL names no store.
     """
     members = {bare(member): member for member in members_of(url)}
-    url = members[Circle(members).member(world)]
+    url = members[HashRing(members).member(world)]
     scheme = urlsplit(url).scheme
     if scheme not in STORE_BACKENDS:
         known = ", ".join(f"{name}://" for name in sorted([*STORE_BACKENDS, "valkey", "valkeys"]))

@@ -22,10 +22,10 @@ from pathlib import Path
 from flatlands.brokers.base import short_hash
 from flatlands.stores.base import (
     NEVER_DUE_MS,
-    Change,
     Claimed,
     If,
     Item,
+    ItemChange,
     Rank,
     Score,
     Size,
@@ -274,7 +274,7 @@ class SqliteStore(Store):
                     self._insert(execute, (), scores)
         return put
 
-    def _transact(self, changes: Sequence[Change], scores: Sequence[Score]) -> bool:
+    def _transact(self, changes: Sequence[ItemChange], scores: Sequence[Score]) -> bool:
         with self._transaction() as execute:
             for queue, id, before, _, _ in changes:
                 found = execute(

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from flatlands.games.paint.game import Game as Paint
 from flatlands.server.messages.protocol import DO
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from tests.processes import ROOT
 from tests.server.harness import Harness
 
@@ -74,12 +74,12 @@ def token() -> Counter[str]:
     return calls
 
 
-def painted(client: Client) -> int:
+def painted(client: SimulatedClient) -> int:
     """Return how many tiles with paint a client has been told of."""
     return sum(len(values) - values.count(0) for values in client.model.cells.values())
 
 
-def painting(do: Callable[[Client], None], tiles: int) -> Counter[str]:
+def painting(do: Callable[[SimulatedClient], None], tiles: int) -> Counter[str]:
     """Count the calls until a player of another node sees so many more tiles with paint."""
     harness = Harness(play=Paint, nodes=2, ready=True)
     a = harness.place("A", (0, 0), host=harness.hosts[0])

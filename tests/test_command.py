@@ -7,7 +7,7 @@ import pytest
 
 from flatlands import __version__, author, needs
 from flatlands.__main__ import COMMANDS, TEMPLATE, main
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from tests.processes import ROOT
 
 ENDED = subprocess.CompletedProcess([], 0)
@@ -60,7 +60,7 @@ def test_a_new_game_has_the_name_of_its_folder(tmp_path):
     assert main(["new", str(folder)]) == 0
     assert "<title>mygame</title>" in (folder / "page" / "index.html").read_text()
     assert {path.name for path in folder.rglob("*")} >= {"game.py", "bot.py", "main.js"}
-    assert games.GameMaker(str(folder), None, alone=True).page == folder / "page"
+    assert loader.GameMaker(str(folder), None, alone=True).page == folder / "page"
 
 
 def test_a_game_whose_secret_cannot_be_kept_is_not_served(tmp_path, capsys):

@@ -13,7 +13,7 @@ from threading import Thread
 import msgpack
 import pytest
 
-from flatlands.bot import Bot, Player, Playing, Refused, play
+from flatlands.bot import BaseBot, Bot, Player, Refused, play
 from flatlands.loadtest.kit.processes import Program
 from tests.brokers.servers import free_port
 from tests.inside import inside
@@ -137,7 +137,7 @@ def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_starts_over_af
     monkeypatch,
 ):
     bot, sent, clock = Bot.__new__(Bot), [], [100.0]
-    Playing.__init__(bot, "Ada")
+    BaseBot.__init__(bot, "Ada")
     bot.id, bot._waiting, bot._left = 7, [], False
     bot._flush = bot._acks = bot._acked = 0
     bot.send = lambda *message: sent.append(message)
@@ -163,7 +163,7 @@ def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_starts_over_af
 
 def test_a_bot_sends_a_key_again_that_was_one_too_many_from_its_address(monkeypatch):
     bot, sent, clock = Bot.__new__(Bot), [], [100.0]
-    Playing.__init__(bot, "Ada")
+    BaseBot.__init__(bot, "Ada")
     bot.id, bot.players[7], bot._waiting, bot._key = 7, Player(7), [], "a key"
     bot._left = False
     bot._flush = bot._acks = bot._acked = 0

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 import flatlands
 from flatlands.loadtest.kit.processes import PASSED_ON
 from flatlands.server import settings
-from flatlands.server.game.games import DEFAULT, shipped
+from flatlands.server.game.loader import DEFAULT, shipped
 from tests import reference
 from tests.brokers.redis_servers import free_port
 from tests.inside import inside

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from flatlands.__main__ import COMMANDS, main
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from flatlands.server.web.joined import join_modules
 from flatlands.testkit import World
 from flatlands.testkit.simulate import plan, search
@@ -62,7 +62,7 @@ def test_random_worlds_of_it_are_right(folder):
 
 
 def test_its_page_can_be_joined(folder):
-    page = games.GameMaker(str(folder), None, alone=True).page
+    page = loader.GameMaker(str(folder), None, alone=True).page
     sources = {path.name: path.read_text() for path in (ROOT / "static").glob("*.js")}
     sources |= {path.name: path.read_text() for path in page.glob("*.js")}
     assert "game.draw.thing('Coin'" in join_modules(sources, "main.js")

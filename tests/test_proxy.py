@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from flatlands.proxy import DIRECT, RETRANSMISSION_MS, UNDER_WAY_BYTES, Link, Proxy
+from flatlands.proxy import DIRECT, RETRANSMISSION_MS, UNDER_WAY_BYTES, LinkQuality, Proxy
 from tests.processes import PATIENCE
 
 
@@ -61,7 +61,7 @@ def round_trips(client, times):
 
 
 def test_a_round_trip_takes_as_much_longer_as_the_link_is_slow(echo):
-    with closing(Proxy(echo, Link(80, 40))) as proxy, connected(proxy) as client:
+    with closing(Proxy(echo, LinkQuality(80, 40))) as proxy, connected(proxy) as client:
         first, *others = round_trips(client, 9)
     # A connection is made in a round trip of its own.
     assert first >= 160
@@ -70,7 +70,7 @@ def test_a_round_trip_takes_as_much_longer_as_the_link_is_slow(echo):
 
 
 def test_what_is_sent_in_one_go_comes_in_its_order_after_one_delay(echo):
-    with closing(Proxy(echo, Link(60, 60))) as proxy, connected(proxy) as client:
+    with closing(Proxy(echo, LinkQuality(60, 60))) as proxy, connected(proxy) as client:
         sent = [b"%06d" % n for n in range(200)]
         began = time.monotonic()
         for one in sent:
@@ -82,7 +82,7 @@ def test_what_is_sent_in_one_go_comes_in_its_order_after_one_delay(echo):
 
 
 def test_a_lost_packet_holds_up_what_follows_it(echo):
-    with closing(Proxy(echo, Link(loss=100))) as proxy, connected(proxy) as client:
+    with closing(Proxy(echo, LinkQuality(loss=100))) as proxy, connected(proxy) as client:
         assert min(round_trips(client, 3)) >= 2 * RETRANSMISSION_MS
 
 
@@ -90,22 +90,22 @@ def test_of_many_packets_as_many_are_lost_as_was_said():
     def lost(link, size):
         return sum(link.delay(size) > 0 for _ in range(4000)) / 4000
 
-    assert lost(DIRECT, 9999) == lost(Link(loss=0), 1) == 0
-    assert lost(Link(loss=100), 1) == lost(Link(loss=100), 0) == 1
-    assert 0.07 < lost(Link(loss=10), 1460) < 0.13
+    assert lost(DIRECT, 9999) == lost(LinkQuality(loss=0), 1) == 0
+    assert lost(LinkQuality(loss=100), 1) == lost(LinkQuality(loss=100), 0) == 1
+    assert 0.07 < lost(LinkQuality(loss=10), 1460) < 0.13
     # A chunk of ten packets comes late if one of them does: 1 - 0.9 ** 10.
-    assert 0.6 < lost(Link(loss=10), 14600) < 0.7
+    assert 0.6 < lost(LinkQuality(loss=10), 14600) < 0.7
 
 
 def test_a_client_that_sends_no_more_still_gets_all_answers(echo):
-    with closing(Proxy(echo, Link(50))) as proxy, connected(proxy) as client:
+    with closing(Proxy(echo, LinkQuality(50))) as proxy, connected(proxy) as client:
         client.sendall(b"x" * 100_000)
         client.shutdown(socket.SHUT_WR)
         assert received(client, 200_000) == b"x" * 100_000 + b"bye"
 
 
 def test_a_client_learns_that_the_server_has_gone(echo):
-    with closing(Proxy(echo, Link(20))) as proxy, connected(proxy) as client:
+    with closing(Proxy(echo, LinkQuality(20))) as proxy, connected(proxy) as client:
         client.sendall(b"break off")
         assert received(client, 1) == b""
 
@@ -114,7 +114,7 @@ def test_a_client_learns_that_the_server_has_gone(echo):
 def test_a_server_learns_that_its_client_has_gone(how):
     with (
         closing(socket.create_server(("127.0.0.1", 0))) as server,
-        closing(Proxy(server.getsockname()[1], Link(20))) as proxy,
+        closing(Proxy(server.getsockname()[1], LinkQuality(20))) as proxy,
     ):
         client = connected(proxy)
         at_server, _ = server.accept()
@@ -127,7 +127,7 @@ def test_a_server_learns_that_its_client_has_gone(how):
 
 
 def test_what_is_under_way_is_limited(echo):
-    with closing(Proxy(echo, Link(4000))) as proxy, connected(proxy) as client:
+    with closing(Proxy(echo, LinkQuality(4000))) as proxy, connected(proxy) as client:
         client.settimeout(0.5)
         sent, least = 0, 64 * UNDER_WAY_BYTES
         with pytest.raises(TimeoutError):

@@ -12,7 +12,7 @@ import pytest
 from flatlands import Cells, Event, Me, Refused, Thing, action, flag, number, plain
 from flatlands import Game as Engine
 from flatlands.__main__ import TEMPLATE
-from flatlands.server.game.games import InvalidGame
+from flatlands.server.game.loader import InvalidGame
 from flatlands.server.squares.layers import Layers
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit import World

@@ -8,13 +8,13 @@ import msgpack
 import pytest
 
 from flatlands import wire
-from flatlands.bot import Playing
+from flatlands.bot import BaseBot
 from tests.loadtest.test_reader import enter, record, wide
 from tests.server.client_frames import client_frame
 from tests.vectors import load
 
 
-class Client(Playing):
+class Client(BaseBot):
     """A client that is told what a test tells it, at the node times that it gives."""
 
     time = 0

@@ -46,7 +46,7 @@ FOLLOWED: Final = 127
 SLOT_RESTS: Final = 12_000
 
 
-class Content(NamedTuple):
+class BatchContent(NamedTuple):
     """The content of a batch: records of tracks, all other events, and records with slots of two
     bytes.
 
@@ -213,7 +213,7 @@ class Batch:
             self._replaced[id] = self._replaced.get(id, 0) + 1
         self._states[id] = event
 
-    def parts(self, most: int) -> Iterator[Content]:
+    def parts(self, most: int) -> Iterator[BatchContent]:
         """Yield the content of the batch in parts of at most `most` events."""
         states, said = list(self._states.items()), self._said
         writes = self._some_writes() if self._writes else []
@@ -235,10 +235,10 @@ class Batch:
             first = max(start - len(states), 0)
             others += said[first : max(start + most - len(states), 0)]
             wrote = writes.pop() if writes else ()
-            yield Content(b"".join(tracks), others, replaced, b"".join(wide), wrote)
+            yield BatchContent(b"".join(tracks), others, replaced, b"".join(wide), wrote)
 
     def _some_writes(self) -> list[list[Any]]:
-        """Return the writes, as Content has them, in pieces that each fit a message."""
+        """Return the writes, as BatchContent has them, in pieces that each fit a message."""
         return [
             [layer, pack(some[at : at + WRITES_MOST])]
             for layer, waiting in self._writes.items()

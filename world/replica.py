@@ -7,7 +7,7 @@ players were removed recently.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
-from flatlands.world.batches import FOLLOWED, RECORD, WIDE, Content, Corner
+from flatlands.world.batches import FOLLOWED, RECORD, WIDE, BatchContent, Corner
 from flatlands.world.events import EnterEvent, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
 from flatlands.world.track import Track, duration
@@ -73,7 +73,7 @@ class PlayerIndex:
         return self._replicas.get(id, ())
 
 
-class Moved:
+class UnsentMoves:
     """The players of a replica that have moved and whose moves screens have not been told yet.
 
     `before` is player -> its seq and ack before the first of these moves. `jumped` and `passed`
@@ -102,9 +102,9 @@ class Replica:
         self.players: dict[int, Player] = {}
         #: Node -> slot -> the player that it names. Each player is in it once.
         self._named: dict[int, dict[int, Player]] = {}
-        self.moved: Moved | None = None
+        self.moved: UnsentMoves | None = None
 
-    def apply(self, node: int, sent: int, content: Content, now: int) -> list[int]:
+    def apply(self, node: int, sent: int, content: BatchContent, now: int) -> list[int]:
         """Apply a batch of a node. Events that are older than what is known change nothing.
 
         Returns the ids of players that were removed because another one has their slot now.

@@ -29,7 +29,7 @@ from struct import Struct
 from typing import Final
 
 from flatlands.world import lanes
-from flatlands.world.recent import Recent
+from flatlands.world.lru_cache import LRUCache
 
 # The kinds of tiles.
 DEEP: Final = 0
@@ -200,8 +200,8 @@ class Terrain:
         self.seed = seed & _MASK
         self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 11)]
         #: Chunk -> its blocked tiles; plot -> its paths.
-        self._chunks = Recent(self._blocked_tiles, CACHED_CHUNKS)
-        self._plots = Recent(self._joined, CACHED_PLOTS)
+        self._chunks = LRUCache(self._blocked_tiles, CACHED_CHUNKS)
+        self._plots = LRUCache(self._joined, CACHED_PLOTS)
         #: The column and row of the chunk in which `blocked` looked last, and that chunk's tiles.
         #: Initially that is a chunk far beyond GROUND_LIMIT.
         self._column = self._row = GROUND_LIMIT

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 
-class Thing(Protocol):
+class PlacedThing(Protocol):
     """A thing of any kind: a named tuple that begins with these fields. It lies at (x, y), in units
     from the square's corner."""
 
@@ -36,7 +36,7 @@ class _Note(NamedTuple):
     gone."""
 
     version: int
-    thing: Thing | None
+    thing: PlacedThing | None
     at: int
 
     @property
@@ -57,7 +57,9 @@ class Things:
         #: Whether anything lies in the square.
         self.any = False
 
-    def change(self, things: Iterable[Thing], gone: Iterable[tuple[str, int]], now: int) -> bool:
+    def change(
+        self, things: Iterable[PlacedThing], gone: Iterable[tuple[str, int]], now: int
+    ) -> bool:
         """Apply news: things that are new or changed, and (id, version) of those that are gone.
 
         Returns whether what lies in the square has changed.
@@ -74,7 +76,7 @@ class Things:
         if known is None or note.rank > known.rank:
             self._notes[id] = note
 
-    def replace(self, things: Iterable[Thing], begun: int) -> bool:
+    def replace(self, things: Iterable[PlacedThing], begun: int) -> bool:
         """Apply everything that the store had in this square at some moment after `begun`.
 
         News that has come since `begun` may be newer, and counts by its versions. Returns whether
@@ -87,20 +89,20 @@ class Things:
             self._note(id, note)
         return self._differs(before)
 
-    def _differs(self, before: list[Thing]) -> bool:
+    def _differs(self, before: list[PlacedThing]) -> bool:
         now = self.all()
         self.any = bool(now)
         return now != before
 
-    def get(self, id: str) -> Thing | None:
+    def get(self, id: str) -> PlacedThing | None:
         """Return the thing with this id, or None if none lies in the square."""
         note = self._notes.get(id)
         return None if note is None else note.thing
 
-    def lying(self) -> list[Thing]:
+    def lying(self) -> list[PlacedThing]:
         """Return all things that lie in the square, in any order."""
         return [note.thing for note in self._notes.values() if note.thing is not None]
 
-    def all(self) -> list[Thing]:
+    def all(self) -> list[PlacedThing]:
         """Return all things that lie in the square, by kind and id."""
         return sorted(self.lying(), key=lambda thing: (thing.kind, thing.id))

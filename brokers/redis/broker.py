@@ -24,7 +24,7 @@ from flatlands.brokers.stream import Endpoint, StreamBroker, StreamLink
 log = logging.getLogger("flatlands")
 
 
-class Words(NamedTuple):
+class Commands(NamedTuple):
     """The commands to publish, subscribe and unsubscribe, and the kinds of what the server pushes:
     confirmations and messages."""
 
@@ -46,7 +46,7 @@ class RedisLink(StreamLink):
     come in order with messages, so no message of that channel can overtake its Reset.
     """
 
-    words = Words(
+    words = Commands(
         b"PUBLISH", b"SUBSCRIBE", b"UNSUBSCRIBE", b"subscribe", b"unsubscribe", b"message", 512
     )
 

@@ -15,12 +15,12 @@ from functools import partial
 import gevent
 from gevent.event import Event
 
-from flatlands.brokers.base import LONG_AGO, Counters, LinkAge
+from flatlands.brokers.base import LONG_AGO, Counters, LinkHealth
 from flatlands.brokers.guard import keep_running
 from flatlands.brokers.inbox import Inbox
 from flatlands.brokers.link import LinkedBroker, await_links
 from flatlands.brokers.redis import wire
-from flatlands.brokers.redis.broker import RedisLink, Words
+from flatlands.brokers.redis.broker import Commands, RedisLink
 from flatlands.brokers.redis.wire import REDIS_KIND, REDIS_PORT
 from flatlands.brokers.stream import CONNECT_WITHIN, Endpoint, StreamConnection, endpoints
 
@@ -47,7 +47,7 @@ class _ShardLink(RedisLink):
     master."""
 
     # A command names one channel, since all channels of one command would have to be of one slot.
-    words = Words(
+    words = Commands(
         b"SPUBLISH", b"SSUBSCRIBE", b"SUNSUBSCRIBE", b"ssubscribe", b"sunsubscribe", b"smessage", 1
     )
 
@@ -131,8 +131,8 @@ class RedisClusterBroker(LinkedBroker):
         owner = self._owner(slot_of(channel.encode()))
         return owner is not None and owner.put(channel, payload)
 
-    def links(self) -> list[LinkAge]:
-        nowhere = LinkAge(f"the cluster of {self._seeds[0]}", time.monotonic() - LONG_AGO)
+    def links(self) -> list[LinkHealth]:
+        nowhere = LinkHealth(f"the cluster of {self._seeds[0]}", time.monotonic() - LONG_AGO)
         return super().links() or [nowhere]
 
     def close(self) -> None:

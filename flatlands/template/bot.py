@@ -5,12 +5,12 @@
 
 import random
 
-from flatlands.bot import Playing, play, turns
+from flatlands.bot import BaseBot, play, turns
 
 WAYS = [(1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1)]
 
 
-def turn(bot: Playing) -> None:
+def turn(bot: BaseBot) -> None:
     """Do something, four times a second."""
     if random.random() < 0.2:
         bot.walk(*random.choice(WAYS))

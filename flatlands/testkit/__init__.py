@@ -14,14 +14,14 @@ from typing import Any
 from greenlet import getcurrent
 
 from flatlands import wire
+from flatlands.bot import BaseBot, Thing
 from flatlands.bot import Player as Seen
-from flatlands.bot import Playing, Thing
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from flatlands.server.game.actions import Action
 from flatlands.server.game.game import AnyGame
 from flatlands.server.storage.kinds import middle_of
 from flatlands.stores.base import Store
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.clock import Clock, HookGreenlet
 from flatlands.testkit.harness import Harness
 from flatlands.testkit.host import Host
@@ -41,7 +41,7 @@ SECOND = 1000
 LASTS = 2
 
 
-class Player(Playing):
+class Player(BaseBot):
     """A player in a World: it walks, speaks and does what the game lets players do, and knows what
     its screen is told, as `flatlands.Bot` does.
 
@@ -52,9 +52,9 @@ class Player(Playing):
         super().__init__(name, ticket)
         self.heard: list[tuple[str, Seen, Any]] = []
         self._world, self._read = world, 0
-        self._client: Client
+        self._client: SimulatedClient
 
-    def _join(self, client: Client, size: tuple[int, int]) -> None:
+    def _join(self, client: SimulatedClient, size: tuple[int, int]) -> None:
         self._forget_all()
         self._client, self._read = client, 0
         self._greet(*size)
@@ -193,7 +193,7 @@ class World:
     worlds of `flatlands simulate`: `has_store` says so, and `players` are all who have ever joined.
     `options` are
     those of the game, as the server makes them. The same `seed` makes links behave the same. Raises
-    games.InvalidGame if there is no such game, or if it does not load.
+    loader.InvalidGame if there is no such game, or if it does not load.
 
     Whatever a method of the game raises, where a server would only log it, is raised by the call
     during which it happens: `run`, `join`, or what a player does. So is a RuntimeError if the
@@ -213,7 +213,7 @@ class World:
         if isinstance(game, type):
             kind = game
         else:
-            kind, declared = games.kind_of(str(game)), games.attribute_of(str(game), "Options")
+            kind, declared = loader.kind_of(str(game)), loader.attribute_of(str(game), "Options")
             options = declared() if options is None and declared is not None else options
         clock = Clock()
         stores: Callable[[], Store | None] = shared_stores(clock) if store else lambda: None
@@ -365,7 +365,7 @@ class World:
             raise ValueError(f"node {node} is dead")
         return host
 
-    def _client(self, node: int) -> Client:
+    def _client(self, node: int) -> SimulatedClient:
         return self._harness.client(self._alive(node))
 
     @contextmanager

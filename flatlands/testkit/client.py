@@ -15,7 +15,7 @@ class Simulation(Protocol):
         """Let everything happen that takes no time."""
 
 
-class Client:
+class SimulatedClient:
     """A client on one of a harness's nodes. `model` is what it believes."""
 
     def __init__(self, harness: Simulation, host: Host) -> None:
@@ -36,7 +36,7 @@ class Client:
     def send(self, *message: object) -> None:
         self.raw(msgpack.packb(list(message)))
 
-    def hello(self, *what: Any, **named: Any) -> "Client":
+    def hello(self, *what: Any, **named: Any) -> "SimulatedClient":
         """Send hello as `say_hello` does, and let everything happen that takes no time."""
         self.say_hello(*what, **named)
         self.harness.settle()
@@ -82,9 +82,9 @@ class Client:
     def id(self) -> int:
         return self.model.id
 
-    def at(self, other: "Client | None" = None) -> tuple[int, int]:
+    def at(self, other: "SimulatedClient | None" = None) -> tuple[int, int]:
         """Return where the client believes that it, or another one, is now: (x, y) in units."""
         return self.model.players[(other or self).id].at(self.now())
 
-    def sees(self, other: "Client") -> bool:
+    def sees(self, other: "SimulatedClient") -> bool:
         return other.id in self.model.players

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from flatlands.model import Model
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.host import Host
 from flatlands.world.grid import Rect
 from flatlands.world.track import Track
 
 
-class Record(NamedTuple):
+class PlayerState(NamedTuple):
     """What is known of a player. `track` is as `Track.numbers` has it, by the clock of the node of
     the client that knows it."""
 
@@ -25,7 +25,7 @@ class Record(NamedTuple):
     values: list[object]
 
 
-def true_records(client: Client, hosts: Iterable[Host]) -> dict[int, Record]:
+def true_records(client: SimulatedClient, hosts: Iterable[Host]) -> dict[int, PlayerState]:
     """Return what a client should believe, by ids: all residents in the squares that it holds."""
     assert client.model.held is not None
     rect = Rect(*client.model.held)
@@ -37,14 +37,14 @@ def true_records(client: Client, hosts: Iterable[Host]) -> dict[int, Record]:
                 x, y, dx, dy, start, duration = r.track.numbers()
                 track = x, y, dx, dy, start + ahead, duration
                 state = r.seq, r.ack, r.name, r.dimmed
-                truth[r.id] = Record(*state, track, r.square, r.look, r.pace, list(r.values))
+                truth[r.id] = PlayerState(*state, track, r.square, r.look, r.pace, list(r.values))
     return truth
 
 
-def believed_records(client: Client) -> dict[int, Record]:
+def believed_records(client: SimulatedClient) -> dict[int, PlayerState]:
     """Return what a client believes, in the same form."""
     return {
-        p.id: Record(
+        p.id: PlayerState(
             *(p.seq, p.ack, p.name, p.dimmed, tuple(p.track), p.square),
             *(p.look, p.pace, p.values),
         )
@@ -53,11 +53,11 @@ def believed_records(client: Client) -> dict[int, Record]:
 
 
 def allow_for_sketches(
-    belief: dict[int, Record],
-    truth: dict[int, Record],
+    belief: dict[int, PlayerState],
+    truth: dict[int, PlayerState],
     model: Model,
     slack: int = 0,
-) -> dict[int, Record]:
+) -> dict[int, PlayerState]:
     """Return a belief in which true tracks replace those that are from sketches and as close as
     docs/protocol.md promises, if the clocks of nodes are known to within `slack` ms."""
     exact = dict(belief)
@@ -84,7 +84,7 @@ def _is_close(real: tuple[int, ...], sketch: tuple[int, ...]) -> bool:
     )
 
 
-def records_match(real: Record, believed: Record, now: int, slack: int) -> bool:
+def records_match(real: PlayerState, believed: PlayerState, now: int, slack: int) -> bool:
     """Return whether two records of a player are the same.
 
     The starts of tracks may differ by `slack` ms, or by any time if both tracks are over.

@@ -17,7 +17,7 @@ from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.workers.draining import FINISH_WITHIN_S
 from flatlands.stores.base import Store
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.comparison import allow_for_sketches, believed_records, true_records
 from flatlands.testkit.ground import PatchedTerrain
@@ -62,7 +62,7 @@ class Harness:
             self.host()
         first = self.hosts[0]
         self.loop, self.node, self.broker = first.loop, first.node, first.broker
-        self.clients: list[Client] = []
+        self.clients: list[SimulatedClient] = []
         self._acknowledge = 0
         #: Whether hooks of the game wait, in their own greenlets.
         self.waits = False
@@ -108,9 +108,9 @@ class Harness:
         host.node.bus.broker.close()
         self.clients = [client for client in self.clients if client.host is not host]
 
-    def client(self, host: Host | None = None) -> Client:
+    def client(self, host: Host | None = None) -> SimulatedClient:
         """Return a connected client that has sent nothing yet."""
-        self.clients.append(Client(self, host or self.hosts[0]))
+        self.clients.append(SimulatedClient(self, host or self.hosts[0]))
         return self.clients[-1]
 
     def place(
@@ -119,7 +119,7 @@ class Harness:
         square: tuple[int, int],
         size: tuple[int, int] = (40, 25),
         host: Host | None = None,
-    ) -> Client:
+    ) -> SimulatedClient:
         """Return a client whose player stands in the middle of a square."""
         span = self.node.grid.span
         middle = square[0] * span + span // 2, square[1] * span + span // 2
@@ -127,7 +127,7 @@ class Harness:
 
     def stand(
         self, name: str, at: tuple[int, int], size: tuple[int, int], host: Host | None = None
-    ) -> Client:
+    ) -> SimulatedClient:
         """Return a client whose player stands at a position in units."""
         node = (host or self.hosts[0]).node
         node.residents.choose_spot = lambda near=None: at  # type: ignore[method-assign]

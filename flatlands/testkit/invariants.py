@@ -7,9 +7,9 @@ from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.storage.items import QUOTA_PREFIX, THINGS_QUEUE
 from flatlands.server.storage.rows import TILE
 from flatlands.stores.base import Score, Store
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.comparison import (
-    Record,
+    PlayerState,
     allow_for_sketches,
     believed_records,
     records_match,
@@ -23,7 +23,8 @@ CLOCKS = 1000
 
 
 def wrong_screens(
-    screens: Iterable[tuple[str, Client, Iterable[tuple[str, object]]]], hosts: Sequence[Host]
+    screens: Iterable[tuple[str, SimulatedClient, Iterable[tuple[str, object]]]],
+    hosts: Sequence[Host],
 ) -> dict[str, str]:
     """Return, in words, what screens show wrongly now -> what they should show.
 
@@ -47,7 +48,7 @@ def wrong_screens(
     return wrong
 
 
-def _words(record: Record | None) -> str:
+def _words(record: PlayerState | None) -> str:
     """Return what is known of a player, as words."""
     if record is None:
         return "nobody"

@@ -3,7 +3,7 @@ test that plays it."""
 
 import pytest
 
-from flatlands.server.game import games
+from flatlands.server.game import loader
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -14,6 +14,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Load the game. Raises UsageError, which pytest shows as one line, if it does not load."""
     try:
-        games.GameMaker(config.getoption("--flatlands-game"), None, alone=True)
-    except games.InvalidGame as unfit:
+        loader.GameMaker(config.getoption("--flatlands-game"), None, alone=True)
+    except loader.InvalidGame as unfit:
         raise pytest.UsageError(f"{unfit}: correct that first, since every test plays it") from None

@@ -3,7 +3,7 @@
 import random
 from heapq import heappop, heappush
 
-from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, check_payload
+from flatlands.brokers.base import Broker, BrokerClosed, LinkHealth, Message, Reset, check_payload
 from flatlands.server.node import Node
 from flatlands.testkit.clock import Clock
 
@@ -45,7 +45,7 @@ class FakeLink(Broker):
         self.losing = 0.0
         self.down = False
         #: What `links` returns: a single link that is alive.
-        self.ages = [LinkAge("a link", 0.0)]
+        self.ages = [LinkHealth("a link", 0.0)]
         self.channels: set[str] = set()
         #: Channels whose subscriptions are lost without anybody noticing.
         self.lost: set[str] = set()
@@ -73,7 +73,7 @@ class FakeLink(Broker):
             self.dead.clear()
         self._come(self._network.clock.time, Reset(None))
 
-    def links(self) -> list[LinkAge]:
+    def links(self) -> list[LinkHealth]:
         return self.ages
 
     def publish(self, channel: str, payload: bytes) -> bool:

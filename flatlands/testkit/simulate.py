@@ -18,7 +18,7 @@ from runpy import run_path
 from typing import NamedTuple
 
 from flatlands.bot import bots_of
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from flatlands.server.game.game import AnyGame
 from flatlands.server.messages.table import Field
 from flatlands.testkit import SECOND, Player, World
@@ -53,7 +53,7 @@ LETTERS = "ab zäß\U0001f642"
 GameSource = type[AnyGame] | str | Path
 
 
-class Plan(NamedTuple):
+class RandomWorld(NamedTuple):
     """A world: its seed, the nodes at its start, the seconds by which their clocks differ, whether
     it has a store, and its steps."""
 
@@ -64,7 +64,7 @@ class Plan(NamedTuple):
     steps: tuple[Step, ...]
 
 
-class NobodyMay(Exception):
+class NobodyAdmitted(Exception):
     """Nobody was let in, so nothing was tried."""
 
 
@@ -72,7 +72,9 @@ class Story:
     """A world that is played. The steps in WHAT are methods of it. `rules` is called with the
     world when it is quiet."""
 
-    def __init__(self, game: GameSource, plan: Plan, rules: Callable[[World], object]) -> None:
+    def __init__(
+        self, game: GameSource, plan: RandomWorld, rules: Callable[[World], object]
+    ) -> None:
         # Games use Python's own random numbers.
         random.seed(plan.seed)
         self.world = World(game, plan.nodes, skew=plan.skew, store=plan.store, seed=plan.seed)
@@ -230,7 +232,7 @@ def _drawn(field: Field, chance: random.Random) -> object:
     return "".join(chance.choices(LETTERS, k=size)) if field.type is str else size
 
 
-def plan(seed: int) -> Plan:
+def plan(seed: int) -> RandomWorld:
     """Return the plan of a seed: some episodes of steps, each followed by quiet."""
     chance = random.Random(seed)
     # Each world leaves out some kinds of steps, so that worlds differ in what goes wrong most.
@@ -244,16 +246,16 @@ def plan(seed: int) -> Plan:
             steps.append(Step(wait, kind.__name__, *some))
         steps.append(Step(0, QUIET_STEP, 0, 0, 0))
     nodes, skew = chance.randint(1, 3), chance.choice((0, 0, 0.1, 0.3))
-    return Plan(seed, nodes, skew, chance.random() < 0.8, tuple(steps))
+    return RandomWorld(seed, nodes, skew, chance.random() < 0.8, tuple(steps))
 
 
-def play(game: GameSource, rules: Callable[[World], object], plan: Plan) -> int:
+def play(game: GameSource, rules: Callable[[World], object], plan: RandomWorld) -> int:
     """Play a world to its end; return the ms that players have played. Raises what goes wrong."""
     story = Story(game, plan, rules)
     for step in (*plan.steps, Step(0, QUIET_STEP, 0, 0, 0)):
         story.play(step)
     if story.refused and not story.player_ms:
-        raise NobodyMay(f"{story.refused} (a TICKET in bot.py lets the players in)")
+        raise NobodyAdmitted(f"{story.refused} (a TICKET in bot.py lets the players in)")
     return story.player_ms
 
 
@@ -268,11 +270,13 @@ def rules_of(game: Path) -> Callable[[World], object]:
     return check
 
 
-def search(game: Path, rules: Callable[[World], object] = lambda world: None) -> Search[Plan]:
+def search(
+    game: Path, rules: Callable[[World], object] = lambda world: None
+) -> Search[RandomWorld]:
     """Return a search that plays the worlds of a game, and checks `rules` as well as what must
-    hold. Raises games.InvalidGame."""
+    hold. Raises loader.InvalidGame."""
     path = str(game.resolve())
-    games.kind_of(path)
+    loader.kind_of(path)
     of = "" if game.resolve() == Path.cwd() else f"{game} "
     return Search(plan, partial(play, path, rules), f"flatlands simulate {of}--seed ")
 
@@ -287,7 +291,7 @@ def main() -> int:
     logging.disable(logging.WARNING)
     try:
         return search(given.game, rules_of(given.game)).run(given)
-    except games.InvalidGame as unfit:
+    except loader.InvalidGame as unfit:
         sys.exit(f"flatlands: {unfit}")
 
 

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from flatlands.stores.base import Change, Item, Score, StoreError
+from flatlands.stores.base import Item, ItemChange, Score, StoreError
 from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.testkit.clock import Clock
 
@@ -45,7 +45,7 @@ class SimulatedStore(SqliteStore):
             self.on_scored(points)
         return body
 
-    def transact(self, changes: Iterable[Change], scores: Iterable[Score] = ()) -> bool:
+    def transact(self, changes: Iterable[ItemChange], scores: Iterable[Score] = ()) -> bool:
         some, points = list(changes), list(scores)
         done = super().transact(some, points)
         if done:

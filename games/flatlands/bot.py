@@ -6,7 +6,7 @@ python -m flatlands.games.flatlands.bot http://localhost:8000
 
 import random
 
-from flatlands.bot import Playing, play, turns
+from flatlands.bot import BaseBot, play, turns
 
 #: How likely it is, from 0 to 1, that the bot sets out somewhere at one of its turns.
 SET_OUT_CHANCE = 0.15
@@ -26,7 +26,7 @@ STROLL_TILES = 12
 STONE_TILES = 2
 
 
-def turn(bot: Playing) -> None:
+def turn(bot: BaseBot) -> None:
     """Go on dancing, or set out somewhere, do something, or both, by chance."""
     x, y = bot.place()
     left = bot.notes.get("dances", 0) or DANCE_TURNS * (random.random() < DANCE_CHANCE)

@@ -12,7 +12,7 @@ from flatlands.games.flatlands.finds import QUEUE as FINDERS
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.notes import LASTS, Note
 from flatlands.games.flatlands.treasure import BOARD
-from flatlands.server.query.tables import Row, Source, Table, items, place
+from flatlands.server.query.tables import Row, RowSource, Table, items, place
 from flatlands.server.storage.boards import NAMES, board_name, read_entry
 from flatlands.server.storage.items import RECORDS_QUEUE, THINGS_QUEUE
 from flatlands.server.storage.kinds import Record
@@ -27,7 +27,7 @@ GAME = "flatlands"
 AROUND = 3
 
 
-def _things(source: Source, kind: str) -> Iterator[tuple[Item, int, Row, bool, dict[str, Any]]]:
+def _things(source: RowSource, kind: str) -> Iterator[tuple[Item, int, Row, bool, dict[str, Any]]]:
     """Yield each item of a kind of thing, with its version, its place, whether it waits, and its
     values."""
     for item in items(source, f"{THINGS_QUEUE} {GAME} {source.ground_id}"):
@@ -37,27 +37,27 @@ def _things(source: Source, kind: str) -> Iterator[tuple[Item, int, Row, bool, d
             yield item, version, where, waits, values
 
 
-def _gems(source: Source) -> Iterator[Row]:
+def _gems(source: RowSource) -> Iterator[Row]:
     for item, version, where, waits, _values in _things(source, "Gem"):
         # Nobody may know where it will lie.
         shown = (None,) * len(where) if waits else where
         yield item.id, "ripening" if waits else "lying", version, *shown, item.delay
 
 
-def _cairns(source: Source) -> Iterator[Row]:
+def _cairns(source: RowSource) -> Iterator[Row]:
     for item, version, where, _waits, values in _things(source, "Cairn"):
         says = [values[name] for name in ("player", "name", "text", "stones")]
         # Its version begins as node time, and grows by one with each stone.
         yield item.id, *where, *says, item.delay, version
 
 
-def _records(source: Source, kind: type[Record]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _records(source: RowSource, kind: type[Record]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the id and the values of each record of a kind."""
     for item in items(source, f"{RECORDS_QUEUE} {GAME} {kind.__name__} {source.ground_id}"):
         yield item.id, msgpack.unpackb(item.body)
 
 
-def _notes(source: Source) -> Iterator[Row]:
+def _notes(source: RowSource) -> Iterator[Row]:
     for id, values in _records(source, Note):
         yield id.partition("/")[0], *[values[field.name] for field in Note.fields]
 
@@ -67,7 +67,7 @@ def newest(kinds: Collection[str], age: int) -> Table:
     of their kind, that are at most `age` ms old. Others are not unpacked."""
     marks = tuple(f"{kind} " for kind in kinds)
 
-    def rows(source: Source) -> Iterator[Row]:
+    def rows(source: RowSource) -> Iterator[Row]:
         for item in items(source, f"{RECORDS_QUEUE} {GAME} {Note.__name__} {source.ground_id}"):
             owner, _, name = item.id.partition("/")
             if name.startswith(marks) and item.delay >= LASTS * 1000 - age:
@@ -77,7 +77,7 @@ def newest(kinds: Collection[str], age: int) -> Table:
     return TABLES["note"]._replace(rows=rows)
 
 
-def _landmarks(source: Source) -> Iterator[Row]:
+def _landmarks(source: RowSource) -> Iterator[Row]:
     marks = Landmarks(Terrain(int(source.ground_id.rpartition("-")[0])))
     counts = {
         item.id: len(item.body) // MARK for item in items(source, f"{FINDERS} {source.ground_id}")
@@ -93,7 +93,7 @@ def _landmarks(source: Source) -> Iterator[Row]:
             yield i, j, *tile, counts.get(name, 0), first.get(name)
 
 
-def _scores(source: Source) -> Iterator[Row]:
+def _scores(source: RowSource) -> Iterator[Row]:
     players = {item.id: read_entry(item.body) for item in items(source, NAMES)}
     board, skip = board_name(GAME, BOARD), 0
     while source.store is not None and (some := source.store.top(board, CALL_ITEMS_MOST, skip)):

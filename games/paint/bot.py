@@ -5,7 +5,7 @@ python -m flatlands.games.paint.bot http://localhost:8000
 
 import random
 
-from flatlands.bot import Playing, play, turns
+from flatlands.bot import BaseBot, play, turns
 
 #: How likely it is, from 0 to 1, that the bot changes direction at one of its turns.
 TURN_CHANCE = 0.2
@@ -13,7 +13,7 @@ TURN_CHANCE = 0.2
 SPILL_CHANCE = 0.05
 
 
-def turn(bot: Playing) -> None:
+def turn(bot: BaseBot) -> None:
     """Change direction, or spill paint, by chance."""
     if random.random() < TURN_CHANCE:
         bot.walk(*random.choice([(1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1)]))

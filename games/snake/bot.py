@@ -5,20 +5,20 @@ python -m flatlands.games.snake.bot http://localhost:8000
 
 import math
 
-from flatlands.bot import Playing, play, turns
+from flatlands.bot import BaseBot, play, turns
 
 #: How far ahead it looks.
 AHEAD_TILES = 3
 
 
-def is_free(bot: Playing, dx: int, dy: int) -> bool:
+def is_free(bot: BaseBot, dx: int, dy: int) -> bool:
     """Return whether no other snake lies ahead in a direction."""
     column, row = map(math.floor, bot.place())
     ahead = [bot.cell("bodies", column + n * dx, row + n * dy) for n in range(1, AHEAD_TILES + 1)]
     return set(ahead) <= {0, bot.id % 255 + 1}
 
 
-def way(bot: Playing) -> tuple[int, int] | None:
+def way(bot: BaseBot) -> tuple[int, int] | None:
     """Return the free direction that leads best towards the nearest food; None if none is free."""
     x, y = bot.place()
     food = min(bot.things(), key=lambda one: math.dist((one.x, one.y), (x, y)), default=None)
@@ -27,7 +27,7 @@ def way(bot: Playing) -> tuple[int, int] | None:
     return next((it for it in ways if is_free(bot, *it)), None)
 
 
-def turn(bot: Playing) -> None:
+def turn(bot: BaseBot) -> None:
     """Begin again after a fall, or go the best way."""
     if bot.me is not None and bot.me.values["fallen"]:
         bot.do("restart")

@@ -27,7 +27,7 @@ from flatlands.server.node import Node
 from flatlands.server.players.spots import spread_square
 from flatlands.server.runtime.loop import Loop
 from flatlands.testkit.sessions import session_factory
-from flatlands.world.batches import Content
+from flatlands.world.batches import BatchContent
 from flatlands.world.events import ENTER, EnterEvent, Event
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
@@ -157,7 +157,7 @@ class _Growth:
                 for turn, at in enumerate(self._inside)
                 if at == square
             ]
-            body = protocol.body(Content(b"", events))
+            body = protocol.body(BatchContent(b"", events))
             batch = peer_batches.batch(square, OTHER_NODE, 0, number, now, body)
             yield Message(node.channels.square(square), batch)
 

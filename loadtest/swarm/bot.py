@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgpack
 
 from flatlands import wire
-from flatlands.bot import Playing
+from flatlands.bot import BaseBot
 from flatlands.loadtest.swarm.connection import (
     CLOSED,
     GREETING,
@@ -93,7 +93,7 @@ class Behaviour(Protocol):
     def ack_after(self, bot: "Bot", now: int) -> None: ...
 
 
-class Bot(Connection, Playing):
+class Bot(Connection, BaseBot):
     """A bot. Times are in us of the run's clock.
 
     Only the starts of tracks are in ms of the clock of the bot's node. `offset` is that clock minus
@@ -111,7 +111,7 @@ class Bot(Connection, Playing):
         ticket: str = "",
     ) -> None:
         Connection.__init__(self, behaviour.door, behaviour.sockets)
-        Playing.__init__(self, f"bot-{index}", ticket)
+        BaseBot.__init__(self, f"bot-{index}", ticket)
         self.behaviour, self._counters = behaviour, behaviour.counters
         self.index = index
         #: Tiles that its screen shows.

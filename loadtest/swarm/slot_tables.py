@@ -31,7 +31,7 @@ NEVER = 2**62
 _names = count()
 
 
-class Known:
+class SlotPlayer:
     """A player as a view knows it: `seq` and `ack` are those of its newest event, and `pace` is how
     fast it is. The view is told of each of its moves that is due after `since`, in us, or of a
     newer one: NEVER if it is, as far as is known, in no square that the view holds."""
@@ -44,7 +44,7 @@ class Known:
 
 
 #: (source, slot) -> the player that has it, and the seq of its enter.
-Slots = dict[tuple[int, int], tuple[Known, int]]
+Slots = dict[tuple[int, int], tuple[SlotPlayer, int]]
 
 
 class Found(NamedTuple):
@@ -81,7 +81,7 @@ class SlotTable:
         #: Square -> which player has which slot there.
         self._slots: dict[Square, Slots] = {}
         #: All players that it was ever told of, in any square.
-        self._known: dict[int, Known] = {}
+        self._known: dict[int, SlotPlayer] = {}
         #: The newest snapshots that were not read, because nothing in them was needed.
         self._unread: dict[Square, bytes] = {}
 
@@ -236,7 +236,7 @@ class SlotTable:
         players = {known for known, _ in self._slots.get(square, {}).values()}
         return [due for known in players for due in self._intent_times.after(known.id, known.ack)]
 
-    def _replaced(self, known: Known, ack: int) -> list[int]:
+    def _replaced(self, known: SlotPlayer, ack: int) -> list[int]:
         """Return when those moves of a player were due that an event replaces which acknowledges
         the move `ack`, or nothing, since the player has come back or left the game."""
         if known.since == NEVER:
@@ -246,7 +246,7 @@ class SlotTable:
         told = self._intent_times.get(known.id, known.ack)
         return list(self._intent_times.back(known.id, ack - 1, max(told, known.since)))
 
-    def _catch_up(self, id: int, seq: int, ack: int, *, here: bool) -> Known:
+    def _catch_up(self, id: int, seq: int, ack: int, *, here: bool) -> SlotPlayer:
         """Note what is known of a player without having been told by a batch; return the player.
         `here`: it is in a square that is held.
 
@@ -256,7 +256,7 @@ class SlotTable:
         """
         known = self._known.get(id)
         if known is None:
-            known = self._known[id] = Known(id, seq, ack)
+            known = self._known[id] = SlotPlayer(id, seq, ack)
         elif seq > known.seq + BEHIND:
             known.seq, known.ack = seq, ack
         if here and known.since == NEVER:
@@ -270,7 +270,7 @@ class SlotTable:
         if known is not None and seq < known.seq:
             return False
         if known is None:
-            known = self._known[id] = Known(id, seq, ack)
+            known = self._known[id] = SlotPlayer(id, seq, ack)
         known.seq, known.ack, known.pace = seq, ack, enter.pace
         if known.since == NEVER:
             known.since = self._intent_times.get(id, ack)
@@ -283,7 +283,7 @@ class SlotTable:
         known, replaced = self._known.get(id), list[int]()
         if known is None:
             # An old snapshot must not give it its slot again.
-            self._known[id] = Known(id, seq, 0)
+            self._known[id] = SlotPlayer(id, seq, 0)
             return replaced
         if seq > known.seq:
             known.seq = seq

@@ -69,7 +69,7 @@ class TrackedArea:
         return max((report.grain for report in self.reports.values()), default=0)
 
 
-class Counts:
+class PlayerCounts:
     """The sums of the counts that all nodes publish. `believes` says whether a node is believed."""
 
     def __init__(self, bus: Bus, believes: Callable[[int], bool]) -> None:

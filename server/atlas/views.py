@@ -7,7 +7,7 @@ Dots are joined to larger ones until there are few enough of them (dot_layer.py)
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from flatlands.server.atlas.counts import Counts
+from flatlands.server.atlas.counts import PlayerCounts
 from flatlands.server.atlas.dot_layer import DotLayer
 from flatlands.server.atlas.dots import (
     WORLD_DOTS,
@@ -43,14 +43,14 @@ ALIVE_EVERY_S: Final = 5
 EVERYWHERE: Final = Rect(-(2**31), -(2**31), 2**31, 2**31)
 
 
-class Viewer(Protocol):
+class MapViewer(Protocol):
     """A client that looks at the map."""
 
     def show_map(self, data: bytes) -> bool:
         """Send WebSocket frames; return False if that is not possible now."""
 
 
-class Asked(NamedTuple):
+class MapRequest(NamedTuple):
     """The part of the map that a client asks to see: dots of `grain` or coarser, in some squares.
     Without squares it gets the totals only."""
 
@@ -58,20 +58,20 @@ class Asked(NamedTuple):
     squares: Rect | None
 
 
-class View:
+class MapView:
     """A part of the map, with all clients that have asked for it. `grain` is that of the dots that
     they get, and `behind` are those clients that need the whole picture."""
 
     __slots__ = ("asked", "viewers", "behind", "grain")
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: MapRequest) -> None:
         self.asked = asked
-        self.viewers: set[Viewer] = set()
-        self.behind: set[Viewer] = set()
+        self.viewers: set[MapViewer] = set()
+        self.behind: set[MapViewer] = set()
         self.grain = asked.grain
 
 
-class Views:
+class MapViews:
     """The views of the map that this node's clients have open.
 
     `nodes` returns the ids of all nodes that are alive, and `walked` some names of people who
@@ -81,7 +81,7 @@ class Views:
 
     def __init__(
         self,
-        counts: Counts,
+        counts: PlayerCounts,
         bus: Bus,
         nodes: Callable[[], Iterable[int]],
         seed_and_side: tuple[int, int],
@@ -93,8 +93,8 @@ class Views:
         self._nodes = nodes
         self._seed_and_side = seed_and_side
         self._walked = walked
-        self._views: dict[Asked, View] = {}
-        self._by_viewer: dict[Viewer, View] = {}
+        self._views: dict[MapRequest, MapView] = {}
+        self._by_viewer: dict[MapViewer, MapView] = {}
         #: Grain -> the dots that clients are shown.
         self._layers: dict[int, DotLayer] = {}
         self._totals = b""
@@ -111,29 +111,29 @@ class Views:
 
     # Who looks, and at what.
 
-    def shows(self, viewer: Viewer) -> bool:
+    def shows(self, viewer: MapViewer) -> bool:
         """Return whether a client looks."""
         return viewer in self._by_viewer
 
-    def watch(self, viewer: Viewer, grain: int, squares: Rect) -> None:
+    def watch(self, viewer: MapViewer, grain: int, squares: Rect) -> None:
         """Let a client look at some squares, in dots of `grain` or coarser, and no longer at what
         it looked at before. Without any squares it is told the totals only."""
         self.leave(viewer)
-        asked = Asked(grain, squares) if squares.c0 <= squares.c1 else Asked(0, None)
+        asked = MapRequest(grain, squares) if squares.c0 <= squares.c1 else MapRequest(0, None)
         if asked not in self._views and len(self._views) >= VIEWS_MOST:
-            asked = Asked(0, EVERYWHERE)
+            asked = MapRequest(0, EVERYWHERE)
         now = self._loop.now()
         if not self._running:
             self._running = True
             # Between two counts of the nodes, if this is the first request for them.
             self._showing.set(now + SHOW_EVERY_MS * 3 // 2)
-        view = self._views.setdefault(asked, View(asked))
+        view = self._views.setdefault(asked, MapView(asked))
         view.viewers.add(viewer)
         view.behind.add(viewer)
         self._by_viewer[viewer] = view
         self._looking.set(now)
 
-    def leave(self, viewer: Viewer) -> None:
+    def leave(self, viewer: MapViewer) -> None:
         """Show a client nothing more. One that does not look is no error."""
         view = self._by_viewer.pop(viewer, None)
         if view is None:
@@ -145,7 +145,7 @@ class Views:
 
     # Which areas of the world are needed.
 
-    def _areas(self, asked: Asked) -> list[MapArea]:
+    def _areas(self, asked: MapRequest) -> list[MapArea]:
         """Return the areas that show what a client asks to see, as far as that is known now."""
         if asked.squares is None:
             return [WORLD_TOTALS]
@@ -157,7 +157,7 @@ class Views:
         """Hear of the areas that clients look at."""
         self._counts.need({area for asked in self._views for area in self._areas(asked)})
 
-    def _is_settled(self, asked: Asked) -> bool:
+    def _is_settled(self, asked: MapRequest) -> bool:
         return all(map(self._counts.settled, self._areas(asked)))
 
     def _show_all(self) -> None:
@@ -197,7 +197,7 @@ class Views:
         self._layers = {g: layer for g, layer in self._layers.items() if g in used}
         self._show_all()
 
-    def _show_changes(self, view: View, data: bytes) -> None:
+    def _show_changes(self, view: MapView, data: bytes) -> None:
         """Show a view's clients `data` and what has changed, or note that they need all."""
         squares = view.asked.squares
         if squares is not None:
@@ -209,7 +209,7 @@ class Views:
             if not viewer.show_map(data):
                 view.behind.add(viewer)
 
-    def _show_whole(self, view: View, data: bytes) -> None:
+    def _show_whole(self, view: MapView, data: bytes) -> None:
         """Show `data` and the whole picture to those who are behind."""
         if view.asked.squares is not None:
             grain = self._grain(view)
@@ -236,7 +236,7 @@ class Views:
             )
         )
 
-    def _grain(self, view: View) -> int:
+    def _grain(self, view: MapView) -> int:
         """Return the grain of the dots that a view shows from now on."""
         asked, grain = view.asked, view.grain
         areas = self._areas(asked)[2:] if self._is_settled(asked) else []
@@ -249,7 +249,7 @@ class Views:
                 grain -= 1
         return grain
 
-    def _count(self, view: View, grain: int) -> int:
+    def _count(self, view: MapView, grain: int) -> int:
         assert view.asked.squares is not None
         return self._layer(grain).count(patches_within(view.asked.squares, grain))
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import gevent
 
-from flatlands.server.clients.tokens import Claim, Tokens
+from flatlands.server.clients.tokens import TokenClaim, Tokens
 from flatlands.server.game.me import Guest
 from flatlands.server.messages.protocol import TRY_LATER, Refused
 from flatlands.server.node import Node
@@ -23,7 +23,7 @@ from flatlands.server.players.recording import dated
 from flatlands.server.players.resident import Resident, State, next_incarnation
 from flatlands.server.players.residents import new_id
 from flatlands.server.players.spots import Position
-from flatlands.server.players.takeovers import WITHDRAWN, TakenOver
+from flatlands.server.players.takeovers import WITHDRAWN, TakeoverAnswer
 from flatlands.server.runtime.limits import JOINS, RETURNS, Limits
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.world.grid import Square, Viewport
@@ -105,7 +105,7 @@ Pending: TypeAlias = Generator[Question, Any, _T]
 PendingDecision: TypeAlias = Pending[Admitted | None]
 
 
-class Client(Protocol):
+class JoiningClient(Protocol):
     """A client that has sent hello, on a connection that may end at any time."""
 
     @property
@@ -131,7 +131,7 @@ class Request:
 
     def __init__(
         self,
-        client: Client,
+        client: JoiningClient,
         hello: Hello,
         on_decision: Callable[["Request", Decision], None],
         spawn: Spawn | None = None,
@@ -148,7 +148,7 @@ class Request:
         self.close_code: int | None = None
 
 
-class Passing(Protocol):
+class OtherWorkers(Protocol):
     """The other workers of this machine, to which the admission passes clients."""
 
     def elsewhere(self, square: Square, id: int) -> int | None:
@@ -171,8 +171,8 @@ class Passing(Protocol):
 class Admission:
     """Decides which clients may play at this node, and as whom.
 
-    `capacity` is the number of players that the node accepts. `passing` is given if there are other
-    workers to which clients may be passed.
+    `capacity` is the number of players that the node accepts. `other_workers` is given if
+    there are any to which clients may be passed.
     """
 
     def __init__(
@@ -181,13 +181,13 @@ class Admission:
         tokens: Tokens,
         limits: Limits,
         capacity: int,
-        passing: Passing | None = None,
+        other_workers: OtherWorkers | None = None,
     ) -> None:
         self._node = node
         self._tokens = tokens
         self._limits = limits
         self.capacity = capacity
-        self.passing = passing
+        self.other_workers = other_workers
         #: Seats for players that other nodes are asked for: there must be room when they come.
         self._reserved_seats = 0
         #: How many `on_hello` hooks of the game run; the number of the next one; and the id of a
@@ -209,7 +209,7 @@ class Admission:
     def full_for_newcomers(self) -> bool:
         """Whether a newcomer would find no room, as far as is known of the other workers of this
         machine. One that has become full within the last tenth of a second refuses a hello."""
-        return self.full and (self.passing is None or self.passing.another() is None)
+        return self.full and (self.other_workers is None or self.other_workers.another() is None)
 
     def decide(self, request: Request) -> None:
         """Decide on a request: now, or once its delay is over and other nodes have answered."""
@@ -255,9 +255,9 @@ class Admission:
         if (worker := self._worker(spawn)) is not None:
             # By then, whatever came in the same read, such as a close frame, has been read.
             yield lambda go_on: self._node.loop.call_soon(partial(go_on, None))
-            assert self.passing is not None
+            assert self.other_workers is not None
             connected = request.client.connected
-            if not connected or self.passing.pass_hello(request, worker, hello, spawn):
+            if not connected or self.other_workers.pass_hello(request, worker, hello, spawn):
                 return None
         if claim is not None:
             return (yield from self._bring_back(claim, hello, request, spawn.host))
@@ -265,7 +265,7 @@ class Admission:
         resident = self._node.residents.join(hello.name, spawn.place, id=spawn.id)
         return self._let_in(resident, hello, spawn.host, back=False)
 
-    def _check_moderation(self, claim: Claim | None, request: Request, hello: Hello) -> None:
+    def _check_moderation(self, claim: TokenClaim | None, request: Request, hello: Hello) -> None:
         """Raise Refused if a moderation action keeps a client out."""
         id, moderation = None if claim is None else claim.id, self._node.moderation
         if id is not None:
@@ -285,7 +285,7 @@ class Admission:
 
     def _await_rate(self, request: Request) -> Pending[None]:
         """Wait until one more player may come from the client's address."""
-        if self.passing is None:
+        if self.other_workers is None:
             self._check_seats(request)
         # It is counted here, where it came in. A worker to which it is passed counts its players.
         wait = self._limits.wait(JOINS, request.address)
@@ -299,7 +299,7 @@ class Admission:
             self._delays.put(request, self._node.loop.now() + wait)
             yield partial(self._delayed.__setitem__, request)
 
-    def _ask_game(self, hello: Hello, claim: Claim | None) -> Pending[Hello]:
+    def _ask_game(self, hello: Hello, claim: TokenClaim | None) -> Pending[Hello]:
         """Return a client's hello as the game allows it. Raises Refused, and Superseded."""
         play = self._node.play
         if not play.hello_hooks:
@@ -346,16 +346,16 @@ class Admission:
 
     def _worker(self, spawn: Spawn) -> int | None:
         """Return the other worker that a client is passed to, if any."""
-        if self.passing is None or spawn.id in self._node.residents.by_id:
+        if self.other_workers is None or spawn.id in self._node.residents.by_id:
             return None
         square = self._node.grid.square(*spawn.place)
-        worker = None if spawn.hops else self.passing.elsewhere(square, spawn.id)
+        worker = None if spawn.hops else self.other_workers.elsewhere(square, spawn.id)
         if worker is None and spawn.hops < 2 and self.full:
             # Any other worker may serve a player that begins in the district of a full one.
-            worker = self.passing.another()
+            worker = self.other_workers.another()
         return worker
 
-    def _place(self, hello: Hello, claim: Claim | None, host: Inviter | None) -> Position:
+    def _place(self, hello: Hello, claim: TokenClaim | None, host: Inviter | None) -> Position:
         """Return where a player begins, as far as this node knows: beside the player that has
         invited it, or where it was, or else beside another player or where newcomers begin."""
         if host is not None:
@@ -370,7 +370,7 @@ class Admission:
         chosen = None if hook is None or near is not None else hook()
         return chosen or self._node.residents.choose_spot(near)
 
-    def _last_place(self, claim: Claim, hello: Hello) -> Position:
+    def _last_place(self, claim: TokenClaim, hello: Hello) -> Position:
         """Return where a player that comes back was, as far as this node knows.
 
         A node that was killed has told nobody where its players were. So the client says it, and is
@@ -387,7 +387,7 @@ class Admission:
         return self._node.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
     def _bring_back(
-        self, claim: Claim, hello: Hello, request: Request, host: Inviter | None
+        self, claim: TokenClaim, hello: Hello, request: Request, host: Inviter | None
     ) -> PendingDecision:
         """Let a client come back at this node, as the player that its token names."""
         node = self._node
@@ -419,7 +419,11 @@ class Admission:
         return self._let_in(resident, hello, host, back=True, taken_over=taken_over)
 
     def _return(
-        self, claim: Claim, taken_over: TakenOver | None, hello: Hello, host: Inviter | None
+        self,
+        claim: TokenClaim,
+        taken_over: TakeoverAnswer | None,
+        hello: Hello,
+        host: Inviter | None,
     ) -> Resident:
         """Return a new resident for a player that comes back; `taken_over` is what another node has
         answered, or None."""
@@ -428,7 +432,7 @@ class Admission:
         if taken_over is None and id in node.takeovers.released:
             # The node to which this one has handed it over may be dead.
             handed_over = node.takeovers.released[id]
-            taken_over = TakenOver.of_resident(handed_over, node.loop.now())
+            taken_over = TakeoverAnswer.of_resident(handed_over, node.loop.now())
         if taken_over is not None:
             name = taken_over.name or name
             seqs.append(taken_over.seq)
@@ -454,7 +458,7 @@ class Admission:
         return resident
 
     def _go_on_as_it_was(
-        self, resident: Resident, taken_over: TakenOver, place: Position, handed_over_at: int
+        self, resident: Resident, taken_over: TakeoverAnswer, place: Position, handed_over_at: int
     ) -> None:
         """Give a new resident at `place` all else that the player had at the node that handed it
         over."""
@@ -476,7 +480,7 @@ class Admission:
         host: Inviter | None,
         *,
         back: bool,
-        taken_over: TakenOver | None = None,
+        taken_over: TakeoverAnswer | None = None,
     ) -> Admitted:
         """Let a client play as this resident; one that was invited turns towards its host."""
         if host is not None and host.way is not None:

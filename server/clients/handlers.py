@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from flatlands.server.clients.joining import hello
-from flatlands.server.clients.session import WALKING_FORBIDDEN, Handler, Kind, Session
+from flatlands.server.clients.session import WALKING_FORBIDDEN, Handler, MessageKind, Session
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import Field
@@ -240,4 +240,6 @@ _HANDLERS: Final[dict[int, Handler]] = {
 }
 
 #: The kinds of messages that clients may send.
-KINDS: Final = {kind: Kind(row, _HANDLERS[kind]) for kind, row in protocol.CLIENT_MESSAGES.items()}
+KINDS: Final = {
+    kind: MessageKind(row, _HANDLERS[kind]) for kind, row in protocol.CLIENT_MESSAGES.items()
+}

@@ -42,7 +42,7 @@ PATIENCE: Final = Rate("patience", 2, 40)
 Handler = Callable[..., None]
 
 
-class Kind:
+class MessageKind:
     """A kind of message that clients may send: how often each may send it, and who obeys it."""
 
     __slots__ = ("rate", "handler")
@@ -70,7 +70,7 @@ class PendingIntent:
 class Session(ClientScreen):
     """The session of a client: reads its messages, and has handlers obey them.
 
-    To the admission it is a Client (admission.py). `kinds` are the kinds of messages.
+    To the admission it is a JoiningClient (admission.py). `kinds` are the kinds of messages.
     """
 
     __slots__ = (
@@ -97,7 +97,7 @@ class Session(ClientScreen):
         admission: Admission,
         tokens: Tokens,
         limits: Limits,
-        kinds: dict[int, Kind],
+        kinds: dict[int, MessageKind],
     ) -> None:
         super().__init__(connection, node, tokens)
         #: Node time at which it was opened, or last ceased to watch without playing.

@@ -36,7 +36,7 @@ class Invitation(NamedTuple):
     place: tuple[int, int]
 
 
-class Claim(NamedTuple):
+class TokenClaim(NamedTuple):
     """The content of a token: the player's id, a seq of it, its place in units, and the values of
     its persistent fields, by name."""
 
@@ -73,7 +73,7 @@ class Tokens:
         assert isinstance(token, str)
         return token
 
-    def read(self, token: str) -> Claim | None:
+    def read(self, token: str) -> TokenClaim | None:
         """Return what a token says, or None if its signature is wrong, it is too old, or of another
         game."""
         try:
@@ -86,7 +86,7 @@ class Tokens:
         fields: dict[str, Any] = more[0] if more else {}
         if fields.pop(GAME, self._game) != self._game:
             return None
-        return Claim(id, seq, (x, y), fields)
+        return TokenClaim(id, seq, (x, y), fields)
 
     def invite(self, id: int, name: str, place: tuple[int, int]) -> str:
         """Return an invitation of a player that is at a place, in units."""

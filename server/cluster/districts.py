@@ -28,9 +28,9 @@ PLAYERS: Final = 2
 #: What serves a district: the number of a worker, from 0, or the address of a machine.
 Shard = TypeVar("Shard", int, str)
 
-#: A shard, or a line with the plans of its two sides: (axis, at, below, from `at` on). For PLAYERS,
-#: `at` is the number of the bit.
-Plan: TypeAlias = Shard | "tuple[int, int, Plan[Shard], Plan[Shard]]"
+#: A tree that divides the world among shards: a shard, or a line with the trees of its two sides,
+#: (axis, at, below, from `at` on). For PLAYERS, `at` is the number of the bit.
+Partition: TypeAlias = Shard | "tuple[int, int, Partition[Shard], Partition[Shard]]"
 
 #: How long after a change of the plan its effect on workers can be judged.
 WORKERS_SETTLED_S: Final = 6.0
@@ -71,7 +71,7 @@ def shard_name(shard: int) -> str:
 
 
 def pack_plan(
-    plan: Plan[int], takes: Sequence[int], workers: int, full: Sequence[int] = ()
+    plan: Partition[int], takes: Sequence[int], workers: int, full: Sequence[int] = ()
 ) -> bytes:
     """Return the message with the plan for this many workers; `takes` are the shards whose workers
     take players, and `full` those whose workers have no room just now."""
@@ -79,14 +79,14 @@ def pack_plan(
     return packed
 
 
-def read_plan(message: bytes) -> tuple[Plan[int], frozenset[int], int, frozenset[int]]:
+def read_plan(message: bytes) -> tuple[Partition[int], frozenset[int], int, frozenset[int]]:
     """Return what `pack_plan` has packed."""
     # A supervisor of an older version, whose workers were replaced, does not say which are full.
     plan, takes, workers, *full = msgpack.unpackb(message, use_list=False)
     return plan, frozenset(takes), workers, frozenset(*full)
 
 
-def shard_of(plan: Plan[Shard], square: Square, id: int) -> Shard:
+def shard_of(plan: Partition[Shard], square: Square, id: int) -> Shard:
     """Return the shard that serves a player in a square."""
     while isinstance(plan, tuple):
         axis, at, low, high = plan
@@ -115,7 +115,7 @@ def line(squares: Sequence[Square]) -> Line | None:
     return best and best[2]
 
 
-def shards(plan: Plan[Shard]) -> list[Shard]:
+def shards(plan: Partition[Shard]) -> list[Shard]:
     """Return the shards that have a district."""
     if isinstance(plan, tuple):
         return shards(plan[2]) + shards(plan[3])
@@ -123,11 +123,11 @@ def shards(plan: Plan[Shard]) -> list[Shard]:
 
 
 class Districts(Generic[Shard]):
-    """The plan, which follows how busy the workers are. It begins as `plan`; `settles` is like
-    WORKERS_SETTLED_S."""
+    """Makes the plan, and changes it as the load of workers changes. It begins as `plan`; `settles`
+    is like WORKERS_SETTLED_S."""
 
-    def __init__(self, plan: Plan[Shard], settles: float = WORKERS_SETTLED_S) -> None:
-        self.plan: Plan[Shard] = plan
+    def __init__(self, plan: Partition[Shard], settles: float = WORKERS_SETTLED_S) -> None:
+        self.plan: Partition[Shard] = plan
         self._settles = settles
         self._settled = 0.0
 
@@ -193,7 +193,7 @@ class Districts(Generic[Shard]):
                 self.plan = _changed(self.plan, part, keeps)
 
 
-def _lines(plan: Plan[Shard]) -> Iterator[tuple[int, int, Plan[Shard], Plan[Shard]]]:
+def _lines(plan: Partition[Shard]) -> Iterator[tuple[int, int, Partition[Shard], Partition[Shard]]]:
     """Yield all lines of a plan, with the plans of their sides."""
     if isinstance(plan, tuple):
         yield plan
@@ -201,7 +201,9 @@ def _lines(plan: Plan[Shard]) -> Iterator[tuple[int, int, Plan[Shard], Plan[Shar
         yield from _lines(plan[3])
 
 
-def _changed(plan: Plan[Shard], part: Plan[Shard], new: Plan[Shard]) -> Plan[Shard]:
+def _changed(
+    plan: Partition[Shard], part: Partition[Shard], new: Partition[Shard]
+) -> Partition[Shard]:
     """Return a plan with another one in place of a part of it."""
     if plan == part:
         return new

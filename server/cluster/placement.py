@@ -8,7 +8,7 @@ import random
 from collections.abc import Set
 from typing import Final, Generic
 
-from flatlands.server.cluster.districts import Plan, Shard, shard_of
+from flatlands.server.cluster.districts import Partition, Shard, shard_of
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
 from flatlands.server.runtime.loop import Loop
@@ -34,7 +34,7 @@ class Placement(Generic[Shard]):
     def __init__(self, here: Shard, within: int, residents: Residents, loop: Loop) -> None:
         self.here: Shard = here
         #: The plan, None before there is one, and the shards that take players.
-        self.plan: Plan[Shard] | None = None
+        self.plan: Partition[Shard] | None = None
         self.takes: Set[Shard] = frozenset()
         #: The shards that are full. Once that has lasted for a second, they take no players either.
         self.full: Set[Shard] = frozenset()
@@ -44,7 +44,7 @@ class Placement(Generic[Shard]):
         #: Players that could not be moved, until they are looked at again.
         self._again = TimerQueue(loop, lambda resident, _due: self.relocate_now(resident))
 
-    def learn(self, plan: Plan[Shard] | None, takes: Set[Shard]) -> None:
+    def learn(self, plan: Partition[Shard] | None, takes: Set[Shard]) -> None:
         """Follow a plan and the shards that take players: look at all players if either is new."""
         if (plan, takes) != (self.plan, self.takes):
             self.plan, self.takes = plan, takes

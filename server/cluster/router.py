@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from flatlands.server.cluster.districts import Districts, Line, Plan, WorkerLoad, shards
+from flatlands.server.cluster.districts import Districts, Line, Partition, WorkerLoad, shards
 from flatlands.server.cluster.placement import Placement
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
@@ -203,7 +203,7 @@ class Router(Placement[str], StatelessHolder):
         return sent
 
 
-def _plan(part: Any) -> Plan[str]:
+def _plan(part: Any) -> Partition[str]:
     """Return a plan as districts.py has it, with tuples in place of lists."""
     if isinstance(part, str):
         return part

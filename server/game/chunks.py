@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from flatlands.brokers.base import short_hash
 from flatlands.brokers.guard import LogLimit
-from flatlands.world.recent import Recent
+from flatlands.world.lru_cache import LRUCache
 from flatlands.world.terrain import GROUND_LIMIT
 
 log = logging.getLogger("flatlands")
@@ -62,8 +62,8 @@ class Chunks:
         self.seed = seed
         #: Identifies the ground: another seed or function has another stamp.
         self.stamp = short_hash(f"{self.source} {seed}")
-        self._pieces: Recent[tuple[int, int], bytes] = Recent(self._bars, WALKED_PIECES)
-        self._shown: Recent[tuple[int, int], bytes] = Recent(self._try_make, SHOWN_PIECES)
+        self._pieces: LRUCache[tuple[int, int], bytes] = LRUCache(self._bars, WALKED_PIECES)
+        self._shown: LRUCache[tuple[int, int], bytes] = LRUCache(self._try_make, SHOWN_PIECES)
         self._failed: dict[tuple[int, int], float] = {}
         self._warnings = LogLimit()
         # If the function fails at once, the server does not start.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from flatlands.server.game.actions import Action
 from flatlands.server.game.game import AnyPart, declared_records
-from flatlands.server.game.messages import fault
+from flatlands.server.game.page_messages import fault
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.storage.kinds import Event, Record, Thing, declare
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.game.game import AnyGame
 from flatlands.server.game.game_node import GameNode
-from flatlands.server.messages.peer_batches import Kind
+from flatlands.server.messages.peer_batches import TupleKind
 from flatlands.server.storage.kinds import Event
 
 
@@ -37,6 +37,6 @@ def describe(
     return shown
 
 
-def _field_names(kind: Kind, since: int) -> list[str]:
+def _field_names(kind: TupleKind, since: int) -> list[str]:
     """Return the names of the fields of a kind from number `since` on."""
     return list(kind.make._fields[since:])

@@ -5,7 +5,7 @@ import logging
 from collections import deque
 from typing import Final
 
-from flatlands.server.game import games
+from flatlands.server.game import loader
 
 #: How many of the latest faults are shown.
 FAULTS_SHOWN: Final = 5
@@ -22,7 +22,7 @@ class _Faults(logging.Handler):
         """Keep an exception that is logged."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, Exception):
-            self.latest.append((record.getMessage(), games.where(error)))
+            self.latest.append((record.getMessage(), loader.where(error)))
 
 
 def collect() -> deque[tuple[str, str]]:

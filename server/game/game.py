@@ -18,8 +18,8 @@ from flatlands.server.game.delivery import pack_message
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.game.game_store import GameStore
 from flatlands.server.game.me import Me
-from flatlands.server.game.messages import Messages
-from flatlands.server.game.messages import check as check_messages
+from flatlands.server.game.page_messages import Messages
+from flatlands.server.game.page_messages import check as check_messages
 from flatlands.server.game.part_hooks import _M, PartHooks, PlayerView
 from flatlands.server.messages.peer_protocol import OWNER_CHARS_MOST
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
@@ -489,7 +489,7 @@ def store_name(kind: type[AnyPart]) -> str:
     """Return the name under which the store has what a part keeps: that of the game's file or
     folder, followed by that of the part's class if the part is not the game itself."""
     *folders, name = kind.__module__.split(".")
-    # games.py gives this prefix to a game named by its path.
+    # loader.py gives this prefix to a game named by its path.
     module = (folders[-1] if name == "game" else name).removeprefix("flatlands_game_")
     return module if issubclass(kind, Game) else f"{module}.{kind.__name__}"
 

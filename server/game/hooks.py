@@ -43,7 +43,7 @@ class PlayerGone(Exception):
     """The player is no longer at this node: it has left, or gone on at another node."""
 
 
-class Asker(Protocol):
+class Requester(Protocol):
     """Somebody for whom a hook is called, and who is told why it fails: a player, or a guest."""
 
     def refuse(self, refused: Refused) -> None:
@@ -77,11 +77,11 @@ class Hook:
     def __call__(self, *arguments: object) -> Any:
         return self._run(None, arguments)
 
-    def call_for(self, asker: Asker, *arguments: object) -> Any:
+    def call_for(self, asker: Requester, *arguments: object) -> Any:
         """Call the method with the asker as its first argument."""
         return self._run(asker, (asker, *arguments))
 
-    def _run(self, asker: Asker | None, arguments: tuple[object, ...]) -> Any:
+    def _run(self, asker: Requester | None, arguments: tuple[object, ...]) -> Any:
         begun = self._loop.seconds()
         try:
             result = self._call(*arguments)
@@ -104,7 +104,7 @@ class Hook:
                 )
         return result
 
-    def _report(self, asker: Asker | None, error: BaseException, begun: float) -> None:
+    def _report(self, asker: Requester | None, error: BaseException, begun: float) -> None:
         """Tell whoever it concerns that the method has raised an error: the asker, or the log."""
         if isinstance(error, Refused) and asker is not None:
             asker.refuse(error)
@@ -118,7 +118,7 @@ class Hook:
         else:
             self._refuse(asker, Refused("failed", "an error in the game prevented that", None))
 
-    def _refuse(self, asker: Asker | None, refused: Refused) -> None:
+    def _refuse(self, asker: Requester | None, refused: Refused) -> None:
         """Tell the asker, if there is one and the method may wait."""
         if self._waits and asker is not None:
             asker.refuse(refused)
@@ -128,7 +128,7 @@ class _Call(NamedTuple):
     """A call of a hook that waits for its turn; `then` is called once it has ended."""
 
     hook: Hook
-    asker: Asker | None
+    asker: Requester | None
     arguments: tuple[object, ...]
     then: Callable[[], object] | None
 
@@ -156,7 +156,7 @@ class HookQueues:
         self,
         player: int,
         hook: Hook,
-        asker: Asker | None,
+        asker: Requester | None,
         *arguments: object,
         then: Callable[[], object] | None = None,
     ) -> None:

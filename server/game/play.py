@@ -46,7 +46,7 @@ from flatlands.server.storage.lease import Lease, StatelessHolder
 from flatlands.server.storage.upkeep import Upkeep
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
-from flatlands.world.things import Thing as Row
+from flatlands.world.things import PlacedThing as Row
 from flatlands.world.track import UNIT, Tile
 
 #: Makes the game of the node that it is called with.
@@ -127,7 +127,7 @@ class Play:
         self.has_join_hooks = bool(self._waiting["on_join"])
         #: What it has in the store, and what is done with that when it is due.
         self.items = Items(
-            schema.Fields(name, stored_kinds(self._parts)),
+            schema.GameSchema(name, stored_kinds(self._parts)),
             node.channels.ground_id,
             node.grid,
             node.store_client,

@@ -14,30 +14,30 @@ from flatlands.server.messages.peer_protocol import BATCH, FIELDS, NOT_KNOWN, Ma
 from flatlands.server.messages.protocol import BatchBody, with_header
 from flatlands.server.messages.table import Field, Row
 from flatlands.world import events
-from flatlands.world.batches import Content
+from flatlands.world.batches import BatchContent
 from flatlands.world.events import ENTER, EnterEvent
 from flatlands.world.grid import Square
-from flatlands.world.things import Thing
+from flatlands.world.things import PlacedThing
 
 #: The content of a batch that says nothing.
-_NOTHING = Content(b"")
+_NOTHING = BatchContent(b"")
 
 
-class Kind(NamedTuple):
+class TupleKind(NamedTuple):
     """A kind of event or of thing: the named tuple that it is, and the row of its fields."""
 
     make: type[Any]
     row: Row
 
 
-def declare(make: type[Any], *own: Field) -> Kind:
+def declare(make: type[Any], *own: Field) -> TupleKind:
     """Return a kind of event or thing that is a named tuple `make`, whose first field is the kind.
     Its other fields have the ranges that they have in every message, or those of `own`."""
     fields = FIELDS | {field.name: field for field in own}
-    return Kind(make, Row(make.__name__, tuple(fields[name] for name in make._fields[1:])))
+    return TupleKind(make, Row(make.__name__, tuple(fields[name] for name in make._fields[1:])))
 
 
-def enters(values: Sequence[Field]) -> Kind:
+def enters(values: Sequence[Field]) -> TupleKind:
     """Return the kind of the enters in a game that has these values of its players."""
     kind, row = declare(EnterEvent), Row("values", tuple(values))
     return kind._replace(row=replace(kind.row, agree=lambda *said: row.fault(said[-1]) is None))
@@ -58,32 +58,32 @@ def batch(
     number: int,
     sent: int,
     body: BatchBody,
-    content: Content = _NOTHING,
+    content: BatchContent = _NOTHING,
 ) -> bytes:
     """Pack what happened in a square.
 
     `number` is the node's next in any square. `previous` is its last in this square, or 0 if it had
-    no player there. `sent` is the node time in ms from which ages in the body count back. `body`
-    is that of `content`, of which only the writes are looked at.
+    no player there. `sent` is the node time in ms from which ages in the body count back. `body` is
+    that of `content`, of which only the writes are looked at.
     """
     header = [BATCH, *square, node, previous, number, sent]
     return _pack([*header, *content]) if content.writes else with_header(header, body)
 
 
 def read_content(
-    kinds: Mapping[int, Kind],
+    kinds: Mapping[int, TupleKind],
     tracks: bytes,
     others: list[Any],
     replaced: int,
     wide: bytes,
     writes: list[Any],
-) -> Content:
+) -> BatchContent:
     """Return what a batch says; its events, which come as arrays, become named tuples of some
     kinds. Raises Malformed."""
-    return Content(tracks, _named(others, kinds) if others else [], replaced, wide, writes)
+    return BatchContent(tracks, _named(others, kinds) if others else [], replaced, wide, writes)
 
 
-def _named(said: Sequence[Any], kinds: Mapping[int, Kind]) -> list[Any]:
+def _named(said: Sequence[Any], kinds: Mapping[int, TupleKind]) -> list[Any]:
     """Return events or things, which come as arrays, as named tuples. Raises Malformed."""
     for one in said:
         kind = one[0] if type(one) is list and one else None
@@ -104,13 +104,13 @@ def read_body(payload: bytes, column: int, row: int, *header: int) -> BatchBody:
     return BatchBody(payload[0] - before[0], payload[len(before) :])
 
 
-def read_entries(said: Sequence[Any], kinds: Mapping[int, Kind]) -> list[EnterEvent]:
+def read_entries(said: Sequence[Any], kinds: Mapping[int, TupleKind]) -> list[EnterEvent]:
     """Return the entries of a full state, which come as arrays, as named tuples of the kind that
     enters have. Raises Malformed."""
     return _named(said, {ENTER: kinds[ENTER]})
 
 
-def read_things(said: Sequence[Any], kinds: Mapping[int, Kind]) -> list[Thing]:
-    """Return the things of `changes`, which come as arrays, as named tuples of some kinds. Raises
-    Malformed."""
+def read_things(said: Sequence[Any], kinds: Mapping[int, TupleKind]) -> list[PlacedThing]:
+    """Return the things of `thing changes`, which come as arrays, as named tuples of some kinds.
+    Raises Malformed."""
     return _named(said, kinds)

@@ -17,7 +17,7 @@ from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.server.messages.protocol import ID_LIMIT, LOOK, TIME_MOST
 from flatlands.server.messages.table import NUMBER, Field, Row, number
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT, is_address
-from flatlands.world.batches import RECORD, WIDE, Content
+from flatlands.world.batches import RECORD, WIDE, BatchContent
 from flatlands.world.tiles import WRITE
 from flatlands.world.track import INTENTS, PACE_LEAST, PACE_MOST, REACH, Heading
 
@@ -25,13 +25,13 @@ from flatlands.world.track import INTENTS, PACE_LEAST, PACE_MOST, REACH, Heading
 BATCH = 20
 FULL_STATE = 32
 SYNC_REQUEST = 33
-CHANGES = 43
+THING_CHANGES = 43
 KEEPALIVE = 44
 # On the channel of all nodes.
 HEARTBEAT = 34
 WATCH = 50
 BROADCAST = 52
-SEEK = 55
+NAME_QUERY = 55
 PLAN = 56
 NEWS = 57
 SEND_TO_OWNER = 58
@@ -39,14 +39,14 @@ PRESENCE_QUERY = 61
 # On a player's channel.
 TAKEOVER = 35
 HOSTED = 38
-WHERE = 39
+HOST_QUERY = 39
 LEFT = 41
 SEND = 59
 # On a node's channel.
 HANDOVER = 36
-HERE = 40
+HOST_ANSWER = 40
 ECHO = 47
-SOUGHT = 54
+NAME_ANSWER = 54
 DELIVERED = 60
 PRESENCE_ANSWER = 62
 # On the channel of an area of the world.
@@ -161,8 +161,8 @@ class FullState(NamedTuple):
     """One page, of `pages`, of all players that a node has in a square.
 
     `number` is the node's next, as for a batch; all pages have the same. Ages in `entries` are ms
-    before `sent`. `writes` are as in Content (world/batches.py): what the node knows and the store
-    may not have.
+    before `sent`. `writes` are as in BatchContent (world/batches.py): what the node knows and the
+    store may not have.
     """
 
     column: int
@@ -186,7 +186,7 @@ class SyncRequest(NamedTuple):
     nonce: int
 
 
-class Changes(NamedTuple):
+class ThingChanges(NamedTuple):
     """The things of a square that have changed.
 
     `things` are new or have changed. `gone` is id, version, id, version ... of those that are gone.
@@ -315,8 +315,8 @@ class Plan(NamedTuple):
     plan: Sequence[Any]
 
 
-class Seek(NamedTuple):
-    """The question `nonce`: who has a name with this text, the nearest to a square first."""
+class NameQuery(NamedTuple):
+    """The question `nonce`: who has a name with this text? The nearest to a square come first."""
 
     node: int
     nonce: int
@@ -325,8 +325,8 @@ class Seek(NamedTuple):
     row: int
 
 
-class Sought(NamedTuple):
-    """The answer to the question `nonce` of node `to`."""
+class NameAnswer(NamedTuple):
+    """The answer to the question `nonce` of node `to`: the players of this node that were found."""
 
     node: int
     to: int
@@ -382,17 +382,17 @@ class Left(NamedTuple):
     seq: int
 
 
-class Where(NamedTuple):
-    """The question where a player is, for a guest that it has invited."""
+class HostQuery(NamedTuple):
+    """The question `nonce`: where is this player, who has invited a guest?"""
 
     node: int
     player: int
     nonce: int
 
 
-class Here(NamedTuple):
-    """The answer to the question `nonce` of node `to`: the player, of this name, is here. The guest
-    begins at (x, y), and the player is (dx, dy) from there."""
+class HostAnswer(NamedTuple):
+    """The answer to the question `nonce` of node `to`: the host, of this name, is at this node. The
+    guest begins at (x, y), and the host is (dx, dy) from there."""
 
     node: int
     to: int
@@ -452,7 +452,7 @@ def _are_writes(writes: Sequence[Any]) -> bool:
     )
 
 
-def _are_changes(changes: Changes) -> bool:
+def _are_changes(changes: ThingChanges) -> bool:
     gone = changes.gone
     return (
         len(gone) % 2 == 0
@@ -506,12 +506,12 @@ def _is_plan(message: Plan) -> bool:
 _FOUND_ROW = ("player", "name", "column", "row")
 
 
-def _are_found(sought: Sought) -> bool:
+def _are_found(answer: NameAnswer) -> bool:
     return all(
         isinstance(one, list)
         and len(one) == len(_FOUND_ROW)
         and all(FIELDS[name].allows(value) for name, value in zip(_FOUND_ROW, one, strict=True))
-        for one in sought.found
+        for one in answer.found
     )
 
 
@@ -564,7 +564,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 PeerMessage = (
     FullState
     | SyncRequest
-    | Changes
+    | ThingChanges
     | Keepalive
     | Heartbeat
     | Watch
@@ -576,14 +576,14 @@ PeerMessage = (
     | PresenceQuery
     | PresenceAnswer
     | Plan
-    | Seek
-    | Sought
+    | NameQuery
+    | NameAnswer
     | Takeover
     | Handover
     | Hosted
     | Left
-    | Where
-    | Here
+    | HostQuery
+    | HostAnswer
     | Echo
     | Counts
 )
@@ -592,7 +592,7 @@ PeerMessage = (
 MESSAGES: Final[dict[int, type[PeerMessage]]] = {
     FULL_STATE: FullState,
     SYNC_REQUEST: SyncRequest,
-    CHANGES: Changes,
+    THING_CHANGES: ThingChanges,
     KEEPALIVE: Keepalive,
     HEARTBEAT: Heartbeat,
     WATCH: Watch,
@@ -604,33 +604,33 @@ MESSAGES: Final[dict[int, type[PeerMessage]]] = {
     PRESENCE_QUERY: PresenceQuery,
     PRESENCE_ANSWER: PresenceAnswer,
     PLAN: Plan,
-    SEEK: Seek,
-    SOUGHT: Sought,
+    NAME_QUERY: NameQuery,
+    NAME_ANSWER: NameAnswer,
     TAKEOVER: Takeover,
     HANDOVER: Handover,
     HOSTED: Hosted,
     LEFT: Left,
-    WHERE: Where,
-    HERE: Here,
+    HOST_QUERY: HostQuery,
+    HOST_ANSWER: HostAnswer,
     ECHO: Echo,
     COUNTS: Counts,
 }
 _KINDS: Final[dict[type[Any], int]] = {make: kind for kind, make in MESSAGES.items()}
 
 #: What is said on a square's channel, besides batches.
-OF_SQUARES: Final = (FullState, SyncRequest, Changes, Keepalive)
+OF_SQUARES: Final = (FullState, SyncRequest, ThingChanges, Keepalive)
 
 #: The checks of those whose fields must agree with each other.
 _CROSS_CHECKS: Final[dict[int, Callable[[Any], bool]]] = {
     FULL_STATE: _is_page,
-    CHANGES: _are_changes,
+    THING_CHANGES: _are_changes,
     HEARTBEAT: _is_heartbeat,
     WATCH: _are_areas,
     BROADCAST: _is_around,
     PRESENCE_QUERY: _are_players,
     PRESENCE_ANSWER: _are_players,
     PLAN: _is_plan,
-    SOUGHT: _are_found,
+    NAME_ANSWER: _are_found,
     HANDOVER: _goes_on,
     COUNTS: _are_counts,
 }
@@ -651,13 +651,13 @@ def _name(make: type[PeerMessage]) -> str:
 
 #: The rows of all messages between nodes.
 MESSAGE_ROWS: Final = {
-    BATCH: _row("batch", (*_BATCH_HEADER, *Content._fields), _is_next),
+    BATCH: _row("batch", (*_BATCH_HEADER, *BatchContent._fields), _is_next),
     **{kind: _row(_name(make), make._fields) for kind, make in MESSAGES.items()},
 }
 
 #: What stands for items of a batch's body that were left out. Its tracks never are.
 _LEFT_OUT: Final[list[Any]] = [[], 0, b"", []]
-_BATCH_FIELDS: Final = len(_BATCH_HEADER) + len(Content._fields)
+_BATCH_FIELDS: Final = len(_BATCH_HEADER) + len(BatchContent._fields)
 
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 import msgpack
 
 from flatlands.server.messages.table import NUMBER, Field, Row, number
-from flatlands.world.batches import Content
+from flatlands.world.batches import BatchContent
 from flatlands.world.grid import Rect, Square
-from flatlands.world.things import Thing
+from flatlands.world.things import PlacedThing
 
 #: The WebSocket subprotocol, and the version of the messages that hello asks for.
 SUBPROTOCOL: Final = "flatlands"
@@ -220,7 +220,7 @@ class BatchBody:
         self.data = data
 
 
-def body(content: Content) -> BatchBody:
+def body(content: BatchContent) -> BatchBody:
     """Pack what a batch says to clients. Empty items at the end are left out."""
     tracks, others, replaced, wide, _writes = content
     if wide:
@@ -365,7 +365,7 @@ def host(name: str, here: bool) -> bytes:
     return _pack([HOST, name, here])
 
 
-def things(square: Square, things: Sequence[Thing]) -> bytes:
+def things(square: Square, things: Sequence[PlacedThing]) -> bytes:
     """Pack all things that lie in a square."""
     return _pack([THINGS, *square, things])
 

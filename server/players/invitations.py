@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import Here, Where, pack
+from flatlands.server.messages.peer_protocol import HostAnswer, HostQuery, pack
 from flatlands.server.players.movement import Movement, face
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
@@ -83,7 +83,7 @@ class Invitations:
         nonce = next(self._nonces)
         self._asked[nonce] = done
         self._overdue.put(nonce, self._loop.now() + INVITATION_ANSWER_MS)
-        self._bus.to_player(id, pack(Where(self._node, id, nonce)))
+        self._bus.to_player(id, pack(HostQuery(self._node, id, nonce)))
 
     def _make_room_for_guest(self, host: Resident) -> tuple[str, Position, tuple[int, int]]:
         """Choose a place for a guest of a player that is here, and let the host look there. Return
@@ -109,15 +109,15 @@ class Invitations:
             face(self._movement, host, dx, dy, now)
         return host.name, place, (-dx, -dy)
 
-    def on_where(self, question: Where) -> None:
+    def on_host_query(self, question: HostQuery) -> None:
         """Answer another node that asks for a player, if the player is here."""
         resident = self._residents.by_id.get(question.player)
         if resident is not None:
             name, place, way = self._make_room_for_guest(resident)
-            answer = Here(self._node, question.node, question.nonce, name, *place, *way)
+            answer = HostAnswer(self._node, question.node, question.nonce, name, *place, *way)
             self._bus.to_node(question.node, pack(answer))
 
-    def on_here(self, answer: Here) -> None:
+    def on_host_answer(self, answer: HostAnswer) -> None:
         """Take the answer of a node that has a player, if it is for this node."""
         if answer.to == self._node and answer.nonce in self._asked:
             self._overdue.drop(answer.nonce)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import FOUND_MOST, Found, Seek, Sought, pack
+from flatlands.server.messages.peer_protocol import FOUND_MOST, Found, NameAnswer, NameQuery, pack
 from flatlands.server.messages.texts import TEXT_LIMIT
 from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.residents import Residents
@@ -90,17 +90,17 @@ class NameSearch:
         nonce = next(self._nonces)
         self._asked[nonce] = question, found, [done]
         self._overdue.put(nonce, now + NAME_ANSWER_MS)
-        self._bus.to_all(pack(Seek(self._bus.node, nonce, *question)))
+        self._bus.to_all(pack(NameQuery(self._bus.node, nonce, *question)))
 
-    def on_seek(self, question: Seek) -> None:
+    def on_name_query(self, question: NameQuery) -> None:
         """Answer another node, unless this node was asked too often."""
         node, nonce, text, column, row = question
         if node != self._bus.node and self._rates.spend("looks", NAME_LOOKS, self._loop.now()):
             found = self._search((text, column, row))
             if found:
-                self._bus.to_node(node, pack(Sought(self._bus.node, node, nonce, found)))
+                self._bus.to_node(node, pack(NameAnswer(self._bus.node, node, nonce, found)))
 
-    def on_sought(self, answer: Sought) -> None:
+    def on_name_answer(self, answer: NameAnswer) -> None:
         """Take the answer of a node, if it is for this one."""
         if answer.to == self._bus.node and answer.nonce in self._asked:
             self._asked[answer.nonce][1].extend(answer.found)

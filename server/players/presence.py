@@ -60,7 +60,7 @@ GONE_AT_ONCE: Final = 50
 CALLS_MOST: Final = 5
 
 
-class _Row(NamedTuple):
+class _PlayerRow(NamedTuple):
     """A player's row in the store: its node, its incarnation, and its owner. `term` grows when the
     node writes all its rows again, so that nobody removes them as they were before."""
 
@@ -84,7 +84,7 @@ class _Found(NamedTuple):
     """The result of a look into the store: the nodes that have died, each with the rows of its
     players, and the players who have gone."""
 
-    dead: list[tuple[str, dict[int, _Row]]]
+    dead: list[tuple[str, dict[int, _PlayerRow]]]
     gone: list[_Gone]
 
 
@@ -110,11 +110,11 @@ class Presence:
         #: The players of this node who have come, gone or got an owner since the last turn.
         self._changed: set[int] = set()
         #: Those of them who have left the game here, with the rows that they would have now.
-        self._left: dict[int, _Row] = {}
+        self._left: dict[int, _PlayerRow] = {}
         #: The rows that this node has written and not removed, by the players' ids.
-        self._written: dict[int, _Row] = {}
+        self._written: dict[int, _PlayerRow] = {}
         #: Those that it has tried to write when the store did not answer: they may be there or not.
-        self._uncertain: dict[int, _Row] = {}
+        self._uncertain: dict[int, _PlayerRow] = {}
         #: Since when those of them are absent who have not left here, or were last looked for.
         self._absent: dict[int, int] = {}
         #: The owners of this node's players; owner -> the ids of that person's players.
@@ -154,7 +154,7 @@ class Presence:
         if resident is not None:
             self._left.pop(id, None)
         elif last is not None and id >= FIRST_PERSON_ID:
-            self._left[id] = _Row(self._node, incarnation(last[0]), before, self._term)
+            self._left[id] = _PlayerRow(self._node, incarnation(last[0]), before, self._term)
         if owner:
             self._owners[id] = owner
         if before != owner:
@@ -204,7 +204,7 @@ class Presence:
             self._changed.update(here)
         changed, self._changed = self._changed, set()
         new = {
-            id: _Row(self._node, incarnation(here[id].seq), here[id].owner, self._term)
+            id: _PlayerRow(self._node, incarnation(here[id].seq), here[id].owner, self._term)
             for id in changed
             if id in here and id >= FIRST_PERSON_ID
         }
@@ -224,7 +224,7 @@ class Presence:
         )
 
     def _bring_up_to_date(
-        self, store: Store, new: dict[int, _Row], left: dict[int, _Row]
+        self, store: Store, new: dict[int, _PlayerRow], left: dict[int, _PlayerRow]
     ) -> _Found:
         """Renew the lease, write `new` rows, and remove those of players who have left here."""
         store.replace(self._leases, Item(str(self._node), NODE_LEASE_MS, "", b""))
@@ -239,7 +239,7 @@ class Presence:
         self._write(store, {**new, **brief})
         self._remove(store, {**self._own(there, left), **brief})
         dead = [
-            (lease.id, {int(row.id): _Row(*msgpack.unpackb(row.body)) for row in rows})
+            (lease.id, {int(row.id): _PlayerRow(*msgpack.unpackb(row.body)) for row in rows})
             for lease in store.claim(self._leases, 1, CLAIM_MS)
             for rows in [store.group(self._rows, lease.id)]
         ]
@@ -250,16 +250,18 @@ class Presence:
         ]
         return _Found(dead, gone_now)
 
-    def _read(self, store: Store, players: Collection[int]) -> dict[int, _Row]:
+    def _read(self, store: Store, players: Collection[int]) -> dict[int, _PlayerRow]:
         """Return the rows that the store has of some players."""
-        ids, rows = list(players), dict[int, _Row]()
+        ids, rows = list(players), dict[int, _PlayerRow]()
         for at in range(0, len(ids), CALL_ITEMS_MOST):
             some = map(str, ids[at : at + CALL_ITEMS_MOST])
             for id, item in store.get(self._rows, some).items():
-                rows[int(id)] = _Row(*msgpack.unpackb(item.body))
+                rows[int(id)] = _PlayerRow(*msgpack.unpackb(item.body))
         return rows
 
-    def _own(self, there: dict[int, _Row], rows: dict[int, _Row]) -> dict[int, _Row]:
+    def _own(
+        self, there: dict[int, _PlayerRow], rows: dict[int, _PlayerRow]
+    ) -> dict[int, _PlayerRow]:
         """Return those of the rows `there` that this node has written of the players of `rows`, and
         that are no newer. It may not know their terms, if the store did not answer."""
         return {
@@ -268,7 +270,7 @@ class Presence:
             if row.node == self._node and row.incarnation <= rows[id].incarnation
         }
 
-    def _write(self, store: Store, rows: dict[int, _Row]) -> None:
+    def _write(self, store: Store, rows: dict[int, _PlayerRow]) -> None:
         """Put these rows in place of those that other nodes have written."""
         left = dict(rows)
         while left:
@@ -283,14 +285,14 @@ class Presence:
                 if done:
                     del left[id]
 
-    def _remove(self, store: Store, rows: dict[int, _Row]) -> None:
+    def _remove(self, store: Store, rows: dict[int, _PlayerRow]) -> None:
         """Remove those of these rows that nobody has replaced: their players have gone."""
         for id, row in rows.items():
             gone = Item(f"{id} {row.incarnation} {row.term}", 0, "", row.owner.encode())
             store.take(self._rows, str(id), [(self._gone, gone)], only=msgpack.packb(row))
 
     def _up_to_date(
-        self, asked: int, found: _Found, new: dict[int, _Row], left: Iterable[int]
+        self, asked: int, found: _Found, new: dict[int, _PlayerRow], left: Iterable[int]
     ) -> None:
         self._turning, self._renewed_at = False, asked
         self._written.update(new)
@@ -303,7 +305,9 @@ class Presence:
         if found.gone:
             self._ask_nodes([one.player for one in found.gone], partial(self._call_all, found.gone))
 
-    def _failed(self, changed: set[int], new: dict[int, _Row], left: dict[int, _Row]) -> None:
+    def _failed(
+        self, changed: set[int], new: dict[int, _PlayerRow], left: dict[int, _PlayerRow]
+    ) -> None:
         self._turning = False
         self._uncertain.update(new)
         self._changed |= changed
@@ -324,7 +328,7 @@ class Presence:
 
     # Those whose node has died, or has passed them on.
 
-    def _look_for(self, rows: dict[int, _Row], node: str | None = None) -> None:
+    def _look_for(self, rows: dict[int, _PlayerRow], node: str | None = None) -> None:
         """Remove the rows of those players whom no node has; then end the lease of the dead node
         that had them, if that is given."""
 

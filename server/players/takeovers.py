@@ -46,7 +46,7 @@ GONE_PUBLISHED_AFTER_MS = 400
 ANNOUNCE_EVERY_MS = 4000
 
 
-class TakenOver(NamedTuple):
+class TakeoverAnswer(NamedTuple):
     """The answer of the node that had a player which comes here.
 
     `name` is "" if the player had left before: the node did not have to hand it over. `place` is a
@@ -66,7 +66,7 @@ class TakenOver(NamedTuple):
     walk: "Walk | None" = None
 
     @classmethod
-    def of_resident(cls, resident: Resident | State, now: int) -> "TakenOver":
+    def of_resident(cls, resident: Resident | State, now: int) -> "TakeoverAnswer":
         """Return what this node knows of a player that it has, or had: all but its recorded way."""
         return cls(
             name=resident.name,
@@ -79,7 +79,7 @@ class TakenOver(NamedTuple):
         )
 
     @classmethod
-    def of_message(cls, player: Handover, offset_ms: int) -> "TakenOver":
+    def of_message(cls, player: Handover, offset_ms: int) -> "TakeoverAnswer":
         """Return what another node, whose clock is `offset_ms` behind this node's, has answered."""
         return cls(
             name=player.known_as,
@@ -123,7 +123,7 @@ def _read_walk(walk: Sequence[int], offset_ms: int) -> Walk | None:
 
 
 #: What is answered to a takeover that a later one of the same player has replaced.
-WITHDRAWN: Final = TakenOver(name="", seq=0, place=(0, 0))
+WITHDRAWN: Final = TakeoverAnswer(name="", seq=0, place=(0, 0))
 
 
 class Takeovers:
@@ -144,7 +144,7 @@ class Takeovers:
         self._peers = peers
         self._was_sent = was_sent
         #: The takeovers of this node that wait for an answer, by the player's id.
-        self._asked: dict[int, Callable[[TakenOver | None], None]] = {}
+        self._asked: dict[int, Callable[[TakeoverAnswer | None], None]] = {}
         self._overdue = TimerQueue(self._loop, lambda id, _due: self._answer(id, None))
         #: The ids of players that may be at another node too. A player is among them until it has
         #: left and been forgotten.
@@ -155,7 +155,7 @@ class Takeovers:
         self._arrived: set[int] = set()
         self._ending = TimerQueue(self._loop, self._vanish)
 
-    def ask(self, id: int, done: Callable[[TakenOver | None], None]) -> None:
+    def ask(self, id: int, done: Callable[[TakeoverAnswer | None], None]) -> None:
         """Ask all other nodes for a player. Call `withdraw` first, if a takeover may be waiting.
 
         `done` is called with the answer, with None after TAKEOVER_ANSWER_MS, or with WITHDRAWN.
@@ -169,7 +169,7 @@ class Takeovers:
         if id in self._asked:
             self._answer(id, WITHDRAWN)
 
-    def _answer(self, id: int, taken_over: TakenOver | None) -> None:
+    def _answer(self, id: int, taken_over: TakeoverAnswer | None) -> None:
         self._overdue.drop(id)
         self._asked.pop(id)(taken_over)
 
@@ -211,7 +211,7 @@ class Takeovers:
         self._ending.put(id, self._loop.now() + RELEASED_FOR_MS)
         if node is not None:
             recorded = aged(resident.recorded, resident.track, now)
-            known = TakenOver.of_resident(resident, now)._replace(recorded=recorded)
+            known = TakeoverAnswer.of_resident(resident, now)._replace(recorded=recorded)
             self._answer_takeover(id, node, known, walk)
             self._loop.stats["released"] += 1
 
@@ -246,10 +246,10 @@ class Takeovers:
             self.hand_over(resident, node)
         elif id in self._residents.departed:
             seq, place = self._residents.departed[id]
-            self._answer_takeover(id, node, TakenOver(name="", seq=seq, place=place))
+            self._answer_takeover(id, node, TakeoverAnswer(name="", seq=seq, place=place))
 
     def _answer_takeover(
-        self, id: int, node: int, known: TakenOver, walk: Sequence[int] = ()
+        self, id: int, node: int, known: TakeoverAnswer, walk: Sequence[int] = ()
     ) -> None:
         """Tell a node what this one knows of a player that it has asked for."""
         x, y = known.place
@@ -277,9 +277,9 @@ class Takeovers:
             offset_ms = 0
             if is_asked and player.walk:
                 offset_ms = self._peers.note_message(player.node, player.walk[0])
-            self.settle(player.player, TakenOver.of_message(player, offset_ms))
+            self.settle(player.player, TakeoverAnswer.of_message(player, offset_ms))
 
-    def settle(self, id: int, taken_over: TakenOver) -> None:
+    def settle(self, id: int, taken_over: TakeoverAnswer) -> None:
         """Use what another node, or another worker of this machine, had of a player."""
         if id in self._asked:
             self._answer(id, taken_over)

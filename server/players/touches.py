@@ -14,7 +14,7 @@ from flatlands.server.runtime.loop import Loop
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.subscription import Subscription
 from flatlands.world.grid import Grid, Rect, Square
-from flatlands.world.things import Thing
+from flatlands.world.things import PlacedThing
 from flatlands.world.track import NEVER_MS, UNIT, Track
 
 #: A player has gone away from a thing once it is farther away than its reach by this much. An
@@ -27,7 +27,7 @@ ROUNDED_UNITS: Final = 4
 
 #: A thing that can be touched, with its square, its position in units from the origin, and from how
 #: many units it is touched.
-_Near = tuple[Square, Thing, int, int, int]
+_Near = tuple[Square, PlacedThing, int, int, int]
 
 #: If a walk is not certain yet, it is looked at again after this.
 TOUCH_AGAIN_MS: Final = 50
@@ -54,7 +54,7 @@ class Touches:
         squares: dict[Square, Subscription],
         residents: dict[int, Resident],
         reaches: Mapping[int, int],
-        on_touch: Callable[[Resident, Square, Thing], bool],
+        on_touch: Callable[[Resident, Square, PlacedThing], bool],
         certain: Callable[[Resident], int],
     ) -> None:
         self._loop = loop

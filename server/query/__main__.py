@@ -18,10 +18,10 @@ import gevent
 with packages("play"):
     from flatlands.brokers.registry import open_broker
     from flatlands.server.query import options, show
-    from flatlands.server.query.ask import Asker, QueryError
+    from flatlands.server.query.ask import QueryError, QueryRunner
     from flatlands.server.query.morph import ConversionError, form, from_redis, to_redis
-    from flatlands.server.query.tables import Source, tables
-    from flatlands.server.query.watcher import Silent, Watcher
+    from flatlands.server.query.tables import RowSource, tables
+    from flatlands.server.query.watcher import NoServerHeard, Watcher
     from flatlands.stores.base import StoreError
     from flatlands.stores.registry import open_store
 
@@ -33,7 +33,7 @@ def main() -> int:
     logging.getLogger("flatlands").setLevel(logging.CRITICAL)
     try:
         _ask(given)
-    except (Silent, StoreError, ConversionError, QueryError) as error:
+    except (NoServerHeard, StoreError, ConversionError, QueryError) as error:
         print(f"flatlands: {error}", file=sys.stderr)
         return 1
     except ValueError as error:
@@ -67,8 +67,8 @@ def _ask(given: argparse.Namespace) -> None:
         watcher = Watcher(broker, given.world)
         stack.callback(watcher.stop)
         watcher.start()
-        source = Source(watcher.ground_id, watcher.node.grid, store or None, watcher)
-        asker = Asker(source, tables(given.game), given.seconds, given.rows)
+        source = RowSource(watcher.ground_id, watcher.node.grid, store or None, watcher)
+        asker = QueryRunner(source, tables(given.game), given.seconds, given.rows)
         if objects:
             asker.add_table("redis", objects)
         if given.into:
@@ -80,7 +80,7 @@ def _ask(given: argparse.Namespace) -> None:
             _print(given, asker)
 
 
-def _print(given: argparse.Namespace, asker: Asker) -> None:
+def _print(given: argparse.Namespace, asker: QueryRunner) -> None:
     """Print the answer to the statement that is given, maybe again and again."""
     print_answer = show.as_csv if given.csv else show.as_json if given.json else show.as_table
     table = print_answer is show.as_table

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gevent import get_hub
 
-from flatlands.server.query.tables import Row, Source, Tables, create, fill
+from flatlands.server.query.tables import Row, RowSource, Tables, create, fill
 
 #: The most bytes of a value, a row or a statement.
 LENGTH_BYTES = 1_000_000
@@ -51,12 +51,12 @@ class Answer(NamedTuple):
     cut: bool
 
 
-class Asker:
+class QueryRunner:
     """Runs statements, one at a time. `seconds` bounds the time of a statement, and `most` its
     rows. A statement that cannot be stopped in time ends the program, with a sentence and the exit
     code 1."""
 
-    def __init__(self, source: Source, tables: Tables, seconds: float, most: int) -> None:
+    def __init__(self, source: RowSource, tables: Tables, seconds: float, most: int) -> None:
         self._source = source
         self.tables = tables
         self._seconds = seconds
@@ -82,7 +82,7 @@ class Asker:
         self._database.executemany(f"INSERT INTO {name} VALUES ({marks})", content.rows)
 
     def ask(self, statement: str) -> Answer:
-        """Return the answer to a statement. Raises QueryError, StoreError and Silent."""
+        """Return the answer to a statement. Raises QueryError, StoreError and NoServerHeard."""
         self._source.living.check()
         self._read.clear()
         # The statement is only compiled, which calls the authorizer with all that it reads.
@@ -92,7 +92,7 @@ class Asker:
 
     def copy(self, path: str) -> None:
         """Write all tables as they are now into a new file. Raises QueryError, StoreError and
-        Silent."""
+        NoServerHeard."""
         self._source.living.check()
         fill(self._database, self.tables, self.tables, self._source)
         try:

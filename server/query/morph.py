@@ -53,7 +53,7 @@ class ConversionError(Exception):
     """Rows or objects cannot be turned into what is wanted; the text is a sentence."""
 
 
-class Form(NamedTuple):
+class ObjectForm(NamedTuple):
     """The form of the objects that are made or read: their kind, and their keys, with columns in
     braces or with * for any text."""
 
@@ -61,7 +61,7 @@ class Form(NamedTuple):
     key: str
 
 
-def form(text: str) -> Form:
+def form(text: str) -> ObjectForm:
     """Return what "hash player:{id}" means. Raises ConversionError."""
     kind, _, key = text.partition(" ")
     if kind not in OBJECT_COLUMNS or not key.strip():
@@ -69,10 +69,10 @@ def form(text: str) -> Form:
         raise ConversionError(
             f"{text!r} must be a kind ({kinds}) and a key, such as 'hash player:{{id}}'"
         )
-    return Form(kind, key.strip())
+    return ObjectForm(kind, key.strip())
 
 
-def to_redis(url: str, what: Form, answer: Answer) -> int:
+def to_redis(url: str, what: ObjectForm, answer: Answer) -> int:
     """Make objects of all rows, and return how many there are. Raises ConversionError.
 
     If there is any object with one of their keys already, nothing is written.
@@ -92,7 +92,7 @@ def to_redis(url: str, what: Form, answer: Answer) -> int:
     return len(objects)
 
 
-def _objects(what: Form, answer: Answer) -> dict[str, list[Row]]:
+def _objects(what: ObjectForm, answer: Answer) -> dict[str, list[Row]]:
     """Return the rows of each object, by its key. Raises ConversionError."""
     wanted = set(re.findall(r"\{(\w+)\}", what.key))
     for column in wanted - set(answer.columns):
@@ -138,7 +138,7 @@ def _write(pipe: Any, kind: str, key: str, columns: list[str], rows: list[Row]) 
         pipe.zadd(key, {value: row[1] for value, row in zip(values, rows, strict=True)})
 
 
-def from_redis(url: str, what: Form) -> Answer:
+def from_redis(url: str, what: ObjectForm) -> Answer:
     """Return all objects of a form as rows, the first column being the key. Raises
     ConversionError."""
     if "{" in what.key:

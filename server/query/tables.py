@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gevent import get_hub
 
-from flatlands.server.game.games import attribute_of
+from flatlands.server.game.loader import attribute_of
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, STARTING
 from flatlands.server.query.watcher import Watcher
 from flatlands.stores.base import Item, Store
@@ -48,7 +48,7 @@ LOOK_EVERY_STEPS: Final = 10_000
 _STATES = {ALIVE: "alive", DRAINING: "stopping", STARTING: "starting"}
 
 
-class Source(NamedTuple):
+class RowSource(NamedTuple):
     """The source of all rows.
 
     `ground_id` is as in the names of channels. `store` is None if there is none, and `watcher`,
@@ -70,12 +70,12 @@ class Source(NamedTuple):
         return self.watcher
 
 
-def place(source: Source, x: int, y: int) -> Row:
+def place(source: RowSource, x: int, y: int) -> Row:
     """Return a position in tiles, and its square; `x` and `y` are in units."""
     return x / UNIT, y / UNIT, *source.grid.square(x, y)
 
 
-def _players(source: Source) -> Iterator[Row]:
+def _players(source: RowSource) -> Iterator[Row]:
     now = source.living.loop.now()
     for square, player in source.living.players():
         x, y = player.track.at(now)
@@ -85,7 +85,7 @@ def _players(source: Source) -> Iterator[Row]:
         yield player.id, player.name, x / UNIT, y / UNIT, *square, *does
 
 
-def _squares(source: Source) -> Iterator[Row]:
+def _squares(source: RowSource) -> Iterator[Row]:
     inside: dict[Square, list[int]] = {}
     for square, player in source.living.players():
         inside.setdefault(square, []).append(player.node)
@@ -93,7 +93,7 @@ def _squares(source: Source) -> Iterator[Row]:
         yield *square, len(nodes), len(set(nodes)), source.living.events_a_second(square)
 
 
-def _nodes(source: Source) -> Iterator[Row]:
+def _nodes(source: RowSource) -> Iterator[Row]:
     hosted: dict[int, list[Square]] = {}
     for square, player in source.living.players():
         hosted.setdefault(player.node, []).append(square)
@@ -105,19 +105,19 @@ def _nodes(source: Source) -> Iterator[Row]:
         yield id, *says, connections, heard, memory or None, peer.offset
 
 
-def items(source: Source, queue: str) -> Iterator[Item]:
+def items(source: RowSource, queue: str) -> Iterator[Item]:
     """Yield the items of a queue of the store, if there is one: all, or the source's `most`."""
     if source.store is not None:
         yield from islice(source.store.each(queue), source.most)
 
 
-def _queues(source: Source) -> Iterator[Row]:
+def _queues(source: RowSource) -> Iterator[Row]:
     if source.store is not None:
         for name in source.store.names().queues:
             yield name, source.store.count(name)
 
 
-def _sizes(source: Source) -> Iterator[Row]:
+def _sizes(source: RowSource) -> Iterator[Row]:
     if source.store is not None:
         yield from source.store.sizes()
 
@@ -127,7 +127,7 @@ class Table(NamedTuple):
 
     columns: str
     about: str
-    rows: Callable[[Source], Iterable[Row]]
+    rows: Callable[[RowSource], Iterable[Row]]
 
 
 #: Tables by their names.
@@ -163,10 +163,10 @@ def create(database: sqlite3.Connection, tables: Tables) -> None:
 
 
 def fill(
-    database: sqlite3.Connection, tables: Tables, names: Iterable[str], source: Source
+    database: sqlite3.Connection, tables: Tables, names: Iterable[str], source: RowSource
 ) -> None:
     """Replace the rows of some of the tables with what there is now, in a thread. Raises StoreError
-    and Silent."""
+    and NoServerHeard."""
     run = get_hub().threadpool.apply
     for name in names:
         database.execute(f"DELETE FROM {name}")
@@ -186,10 +186,10 @@ def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
     def question(store: Store) -> list[list[Row]]:
         with closing(sqlite3.connect(":memory:", check_same_thread=False)) as database:
             [page_size] = database.execute("PRAGMA page_size").fetchone()
-            # The limit that Asker sets counts the memory of the store in this process too.
+            # The limit that QueryRunner sets counts the memory of the store in this process too.
             database.execute(f"PRAGMA max_page_count = {TABLES_BYTES // page_size}")
             create(database, {name: tables[name] for name in read})
-            source = Source(node.channels.ground_id, node.grid, store, most=QUEUE_ITEMS)
+            source = RowSource(node.channels.ground_id, node.grid, store, most=QUEUE_ITEMS)
             fill(database, tables, read, source)
             return [_answer(database, each) for each in statements]
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 
 import gevent
 
-from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset
-from flatlands.server.atlas.counts import Counts
+from flatlands.brokers.base import Broker, BrokerClosed, LinkHealth, Message, Reset
+from flatlands.server.atlas.counts import PlayerCounts
 from flatlands.server.atlas.dots import WORLD_SQUARES
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import nodes_channel
@@ -20,7 +20,7 @@ from flatlands.server.messages.peer_protocol import Heartbeat, Malformed
 from flatlands.server.node import Node
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, LINK_BROKEN_S, STALLED_MS
-from flatlands.world.batches import Content
+from flatlands.world.batches import BatchContent
 from flatlands.world.events import Event, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
@@ -42,7 +42,7 @@ BETWEEN_SQUARES_MS = 2000
 RATE_OVER_MS = 5000
 
 
-class Silent(Exception):
+class NoServerHeard(Exception):
     """No server of the world is heard; the text is a sentence for operators."""
 
 
@@ -63,7 +63,7 @@ class Watcher:
         self.ground_id = ""
         self._started = self.loop.now()
         #: What nodes tell of the squares in which they have players.
-        self._counts: Counts
+        self._counts: PlayerCounts
         #: The squares into which somebody went a moment ago, with the node times in ms until which
         #: they count.
         self._entered: dict[Square, int] = {}
@@ -79,13 +79,13 @@ class Watcher:
         self._listener: gevent.Greenlet[..., None] | None = None
 
     def start(self) -> None:
-        """Wait until what all nodes have is known. Raises Silent if no server is heard."""
+        """Wait until what all nodes have is known. Raises NoServerHeard if no server is heard."""
         self._broker.subscribe(nodes_channel(self._world))
         self._listener = gevent.spawn(self._listen)
         self._wait(lambda: bool(self.ground_id), HEARD_WITHIN_S)
         if not self.ground_id:
             links = [str(link) for link in self._broker.links() if link.seconds > HEARD_WITHIN_S]
-            raise Silent(
+            raise NoServerHeard(
                 links[0]
                 if links
                 else f"no server of the world {self._world!r} answers: compare "
@@ -130,7 +130,7 @@ class Watcher:
                 if isinstance(message, list):
                     column, row, _node, _previous, _number, _sent, *content = message
                     came = self._events.setdefault((column, row), deque())
-                    came.append((self.loop.now(), Content(*content).events))
+                    came.append((self.loop.now(), BatchContent(*content).events))
                 elif isinstance(message, Heartbeat) and not self.ground_id:
                     self._join(message.rules)
         if self.ground_id:
@@ -150,7 +150,7 @@ class Watcher:
         )
         node.square_context.set_player_listener(self)
         node.square_context.set_observer(self)
-        self._counts = Counts(node.bus, lambda _node: True)
+        self._counts = PlayerCounts(node.bus, lambda _node: True)
         self._beat()
 
     def _beat(self) -> None:
@@ -207,15 +207,16 @@ class Watcher:
     # What is known.
 
     def check(self) -> None:
-        """Raise Silent if the broker does not answer: then nothing is known of what happens now.
+        """Raise NoServerHeard if the broker does not answer: then nothing is known of what happens
+        now.
 
         If this process stood still, answers may wait unread.
         """
         self._wait(lambda: not self._broken(), HEARD_WITHIN_S)
         for link in self._broken():
-            raise Silent(str(link))
+            raise NoServerHeard(str(link))
 
-    def _broken(self) -> list[LinkAge]:
+    def _broken(self) -> list[LinkHealth]:
         return [link for link in self._broker.links() if link.seconds > LINK_BROKEN_S]
 
     def players(self) -> list[tuple[Square, Player]]:

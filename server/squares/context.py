@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol
 
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_batches import EVENTS, Kind
+from flatlands.server.messages.peer_batches import EVENTS, TupleKind
 from flatlands.server.messages.peer_protocol import ENTRIES
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import ClientSession, Hub
@@ -84,8 +84,8 @@ class SquareContext:
         self.player_listener: PlayerListener
         self.observer: SquareObserver | None = None
         self.read_square: Callable[[Square], None]
-        self.events: dict[int, Kind] = dict(EVENTS)
-        self.things: dict[int, Kind] = {}
+        self.events: dict[int, TupleKind] = dict(EVENTS)
+        self.things: dict[int, TupleKind] = {}
         #: The most entries in a page of a full state.
         self.entries: int = ENTRIES
         #: The time up to which certainly no messages were lost, and when the broker last reported
@@ -124,13 +124,13 @@ class SquareContext:
         it is received without a gap only from now on, or news of it was missed."""
         self.read_square = read
 
-    def declare_event(self, kind: Kind) -> int:
+    def declare_event(self, kind: TupleKind) -> int:
         """Take a kind of events of the game, and return its number."""
         number = max(self.events) + 1
         self.events[number] = kind
         return number
 
-    def declare_players(self, enters: Kind, entries: int) -> None:
+    def declare_players(self, enters: TupleKind, entries: int) -> None:
         """Take the kind of the game's enters. `entries` of them fit a page of a full state."""
         self.events[ENTER] = enters
         self.entries = entries

@@ -14,9 +14,9 @@ from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import BatchBody
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.hub import CrowdNews
-from flatlands.world.batches import FOLLOWED, RECORD, Content, Corner
+from flatlands.world.batches import FOLLOWED, RECORD, BatchContent, Corner
 from flatlands.world.events import Event, Player
-from flatlands.world.replica import Moved, Replica
+from flatlands.world.replica import Replica, UnsentMoves
 from flatlands.world.sketches import LOW_BITS, RISE_MOST, join, sketch
 
 #: A square is a crowd once it has CROWD_FROM players, until it has fewer than CROWD_UNTIL x as
@@ -53,7 +53,7 @@ class Crowd:
         self._source = context.peers.source
         self._session = context.services.session
         self._on_end = on_end
-        self._moved = replica.moved = Moved()
+        self._moved = replica.moved = UnsentMoves()
         self._flushed_at = 0
 
     @property
@@ -61,7 +61,7 @@ class Crowd:
         """Whether there are moves that screens were not told of."""
         return bool(self._moved.before)
 
-    def without_moves(self, content: Content) -> BatchBody | None:
+    def without_moves(self, content: BatchContent) -> BatchBody | None:
         """Return what screens are told at once of a batch, which the replica has just applied: all
         but its moves."""
         moved = self._moved
@@ -69,7 +69,7 @@ class Crowd:
             return None
         # Each event that a screen is not told of is counted once, where newer ones replace it.
         replaced = max(content.replaced - moved.jumped, 0) + moved.passed
-        return protocol.body(Content(b"", content.others, replaced))
+        return protocol.body(BatchContent(b"", content.others, replaced))
 
     def forget(self) -> None:
         """Drop the moves until now, because no screen holds the square."""
@@ -122,7 +122,7 @@ class Crowd:
                 tracks.append(record)
             else:
                 wide.append(record)
-        content = Content(b"".join(tracks), others, replaced, b"".join(wide))
+        content = BatchContent(b"".join(tracks), others, replaced, b"".join(wide))
         return protocol.batch(self._square, self._source(node), 0, protocol.body(content))
 
     def _end_if_small(self) -> None:

@@ -1,9 +1,9 @@
 """What a game has written on the ground in the squares of this node.
 
-Writes are as in Content (world/batches.py). Nothing is lost that a node wrote just before it died:
-a node puts its writes into the store a moment later, and says with each heartbeat up to when that
-is done. Until then every node keeps what it hears of others, even when it no longer receives the
-square. If the other node dies, it puts the writes into the store itself: it does not matter how
+Writes are as in BatchContent (world/batches.py). Nothing is lost that a node wrote just before it
+died: a node puts its writes into the store a moment later, and says with each heartbeat up to when
+that is done. Until then every node keeps what it hears of others, even when it no longer receives
+the square. If the other node dies, it puts the writes into the store itself: it does not matter how
 many nodes do so.
 """
 
@@ -83,8 +83,8 @@ class LayerRegistry:
         return len(self.layers) - 1
 
     def check(self, writes: Sequence[Any]) -> None:
-        """Raise Malformed unless writes, as in Content, are to layers and tiles that exist. A node
-        that knows no layers, such as one that only watches, accepts all."""
+        """Raise Malformed unless writes, as in BatchContent, are to layers and tiles that exist. A
+        node that knows no layers, such as one that only watches, accepts all."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
             if self.layers and not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
                 raise Malformed("it writes on tiles that do not exist")
@@ -100,7 +100,7 @@ class LayerRegistry:
         return timely
 
     def note_received(self, node: int, square: Square, writes: Sequence[Any]) -> None:
-        """Keep what a node says was written in a square, as Content has it."""
+        """Keep what a node says was written in a square, as BatchContent has it."""
         self._received.append((self._loop.now(), node, square, writes))
 
     def finish(self) -> None:

@@ -24,7 +24,7 @@ from flatlands.server.messages.peer_protocol import Keepalive, pack
 from flatlands.server.messages.protocol import BatchBody
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub
-from flatlands.world.batches import NARROW, SLOT_RESTS, Batch, Content, Corner
+from flatlands.world.batches import NARROW, SLOT_RESTS, Batch, BatchContent, Corner
 from flatlands.world.events import Entry, Event, Player
 from flatlands.world.grid import Square
 
@@ -66,7 +66,7 @@ class OwnBatch:
     number: int
     published_at: int
     sent: int
-    content: Content
+    content: BatchContent
     body: BatchBody
     payload: bytes
 
@@ -441,7 +441,7 @@ class Outbox:
         self._wrote.discard(square)
         self.forget(square)
 
-    def _send(self, square: Square, sent: int, content: Content) -> None:
+    def _send(self, square: Square, sent: int, content: BatchContent) -> None:
         previous = self.numbers.get(square, 0)
         number = self.next_number(square)
         body = protocol.body(content)

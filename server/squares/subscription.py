@@ -15,11 +15,11 @@ from flatlands.server.messages import peer_batches, protocol
 from flatlands.server.messages.peer_protocol import (
     OF_SQUARES,
     Batch,
-    Changes,
     FullState,
     Keepalive,
     Malformed,
     SyncRequest,
+    ThingChanges,
     read,
 )
 from flatlands.server.messages.protocol import FIRST_PERSON_ID, BatchBody
@@ -31,11 +31,11 @@ from flatlands.server.squares.layers import Layers
 from flatlands.server.squares.outbox import OwnBatch
 from flatlands.server.squares.peers import NODE_GONE_MS
 from flatlands.server.squares.sync import FULL_STATE_EVERY_MS, SQUARE_DEAF_MS, Sync
-from flatlands.world.batches import SLOT_RESTS, Content
+from flatlands.world.batches import SLOT_RESTS, BatchContent
 from flatlands.world.events import EnterEvent
 from flatlands.world.grid import Square
 from flatlands.world.replica import Replica
-from flatlands.world.things import Thing, Things
+from flatlands.world.things import PlacedThing, Things
 
 #: A batch of this node that is not back from the broker after this many ms is applied anyway.
 ECHO_WITHIN: Final = 250
@@ -204,7 +204,7 @@ class SquareView:
     def _all_things(self) -> bytes:
         return protocol.things(self._square, self._things.all())
 
-    def send(self, node: int, sent: int, content: Content, body: BatchBody) -> None:
+    def send(self, node: int, sent: int, content: BatchContent, body: BatchBody) -> None:
         """Tell screens and the node of a batch, which the replica has just applied."""
         if content.writes and not content.events:
             return
@@ -215,7 +215,7 @@ class SquareView:
         if observer is not None and content.others:
             context.loop.guarded(observer.events_applied, square, content.others)
 
-    def _show(self, node: int, sent: int, content: Content, body: BatchBody) -> None:
+    def _show(self, node: int, sent: int, content: BatchContent, body: BatchBody) -> None:
         context, crowd, source = self._context, self._crowd, self._context.peers.source(node)
         if crowd is None:
             context.hub.deliver(self._square, source, sent, body)
@@ -287,7 +287,7 @@ class Subscription:
         if self.square in context.outbox.players_by_square:
             now = context.loop.now()
             entries = map(EnterEvent._make, context.outbox.entries(self.square, now))
-            self.replica.apply(context.node, now, Content(b"", list(entries)), now)
+            self.replica.apply(context.node, now, BatchContent(b"", list(entries)), now)
 
     def _repair_after_removal(self, gone: list[int], node: int) -> None:
         """Repair what may be wrong after players of a node were removed without a leave or gone.
@@ -349,7 +349,7 @@ class Subscription:
         if isinstance(message, SyncRequest):
             if message.node != self._context.node:
                 self.sync.publish_full_state()
-        elif isinstance(message, Changes):
+        elif isinstance(message, ThingChanges):
             self._apply_changes(message)
         elif message.node == self._context.node:
             self._own_returned(message.number)
@@ -384,7 +384,7 @@ class Subscription:
         previous: int,
         number: int,
         sent_there: int,
-        content: Content,
+        content: BatchContent,
         body: BatchBody,
     ) -> None:
         """Apply a batch of another node, pass it on to screens, and ask for what is missing."""
@@ -420,7 +420,9 @@ class Subscription:
             cursor.last = number
             self.sync.request_after_gap(node)
 
-    def _without_stale(self, node: int, content: Content, slots_known: bool, now: int) -> Content:
+    def _without_stale(
+        self, node: int, content: BatchContent, slots_known: bool, now: int
+    ) -> BatchContent:
         """Return what is not stale of a batch of another node: no tracks, unless it is known whose
         the slots are, and no enters that are older than the removal of their players."""
         said = content
@@ -506,7 +508,7 @@ class Subscription:
 
     # The things that lie in it.
 
-    def _apply_changes(self, changes: Changes) -> None:
+    def _apply_changes(self, changes: ThingChanges) -> None:
         """Apply what a node, this one or another, has published about things."""
         context, gone = self._context, changes.gone
         things = peer_batches.read_things(changes.things, context.things)
@@ -518,7 +520,7 @@ class Subscription:
         ):
             self.view.send_things()
 
-    def apply_stored_things(self, things: list[Thing], begun: int) -> None:
+    def apply_stored_things(self, things: list[PlacedThing], begun: int) -> None:
         """Apply what the store had in this square at a moment after the node time `begun`."""
         if self.things.replace(things, begun):
             self.view.send_things()

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from flatlands.brokers.base import Reset
-from flatlands.server.messages.peer_batches import Kind
-from flatlands.server.messages.peer_protocol import Changes, pack
+from flatlands.server.messages.peer_batches import TupleKind
+from flatlands.server.messages.peer_protocol import ThingChanges, pack
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.subscription import Subscription
 from flatlands.world.events import Player
 from flatlands.world.grid import Grid, Rect, Square
-from flatlands.world.things import Thing
+from flatlands.world.things import PlacedThing
 
 #: This node stays subscribed to a square for this many ms after nobody needs it any more.
 LINGER: Final = 2000
@@ -134,7 +134,7 @@ class Subscriptions:
 
     # What lies there.
 
-    def declare_things(self, kinds: Mapping[int, Kind]) -> None:
+    def declare_things(self, kinds: Mapping[int, TupleKind]) -> None:
         """Take the kinds of things of the game, by their numbers."""
         self._context.things.update(kinds)
 
@@ -143,14 +143,14 @@ class Subscriptions:
         self._context.read_square(square)
 
     def publish_things(
-        self, square: Square, things: Sequence[Thing], gone: Sequence[str | int]
+        self, square: Square, things: Sequence[PlacedThing], gone: Sequence[str | int]
     ) -> None:
-        """Publish what has changed about the things of a square; arguments as in `changes`.
+        """Publish what has changed about the things of a square; arguments as in ThingChanges.
 
         If the broker refuses the message, this node's own screens see the change anyway.
         """
         store = self._context.services.store_identity
-        message = pack(Changes(*square, self._context.node, store, things, gone))
+        message = pack(ThingChanges(*square, self._context.node, store, things, gone))
         if not self._bus.publish(square, message) and square in self.by_square:
             self.by_square[square].receive(message)
 

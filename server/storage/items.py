@@ -29,7 +29,7 @@ from flatlands.server.storage.kinds import Record, Thing, declare, of_row, read,
 from flatlands.server.storage.reach import name_of, square_of
 from flatlands.stores.base import NEVER_DUE_MS, Item, Score, Store
 from flatlands.world.grid import Grid, Square
-from flatlands.world.things import Thing as Row
+from flatlands.world.things import PlacedThing as Row
 from flatlands.world.track import UNIT, Tile
 
 log = logging.getLogger("flatlands")
@@ -91,7 +91,7 @@ class Items:
 
     def __init__(
         self,
-        fields: schema.Fields,
+        fields: schema.GameSchema,
         ground_id: str,
         grid: Grid,
         store_client: StoreClient,

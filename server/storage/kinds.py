@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from flatlands.server.messages import peer_batches
-from flatlands.server.messages.peer_batches import Kind
+from flatlands.server.messages.peer_batches import TupleKind
 from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION
 from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import clean
 from flatlands.world.grid import Square
 from flatlands.world.terrain import plot_index
-from flatlands.world.things import Thing as Row
+from flatlands.world.things import PlacedThing as Row
 from flatlands.world.track import UNIT, Tile
 
 log = logging.getLogger("flatlands")
@@ -384,7 +384,7 @@ def middle_of(tile: object) -> tuple[int, int]:
     return column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
 
 
-def declare(kind: type[Thing] | type[Event]) -> Kind:
+def declare(kind: type[Thing] | type[Event]) -> TupleKind:
     """Return a kind of things or events as nodes tell each other of it."""
     always = (THING_ID, THING_VERSION) if issubclass(kind, Thing) else ()
     return peer_batches.declare(kind._row, *always, *kind._shown)

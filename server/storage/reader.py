@@ -14,7 +14,7 @@ from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import Store
 from flatlands.world.grid import Square
-from flatlands.world.things import Thing
+from flatlands.world.things import PlacedThing
 
 #: A square that was read is read again after this.
 SQUARE_AGAIN_MS = 60_000
@@ -30,7 +30,7 @@ SQUARES_AT_ONCE = 200
 TILES_AT_ONCE = 8192
 
 #: Returns what lies in some squares, from the store.
-Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, Thing]]]
+Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, PlacedThing]]]
 
 
 class StoredLayer(Protocol):
@@ -46,7 +46,7 @@ class StoredLayer(Protocol):
         """Take what the store had in a square."""
 
 
-class Reader:
+class SquareReader:
     """Reads the things and tiles of subscribed squares, a square at a time.
 
     `fetch` may wait for the store. `layers` are those on which the game writes, on `tiles` in each
@@ -107,7 +107,9 @@ class Reader:
             del self._wanted[square]
         begun = self._loop.now()
 
-        def answered(read: tuple[dict[Square, list[Thing]], list[dict[Square, bytes]]]) -> None:
+        def answered(
+            read: tuple[dict[Square, list[PlacedThing]], list[dict[Square, bytes]]],
+        ) -> None:
             found, written = read
             self._end(squares, SQUARE_AGAIN_MS)
             for square in squares:
@@ -132,8 +134,8 @@ class Reader:
 
     def _read(
         self, store: Store, squares: list[Square]
-    ) -> tuple[dict[Square, list[Thing]], list[dict[Square, bytes]]]:
-        found: dict[Square, list[Thing]] = {}
+    ) -> tuple[dict[Square, list[PlacedThing]], list[dict[Square, bytes]]]:
+        found: dict[Square, list[PlacedThing]] = {}
         for square, thing in self._fetch(store, squares):
             found.setdefault(square, []).append(thing)
         return found, [layer.load(store, squares) for layer in self._layers]

@@ -53,7 +53,7 @@ class Write(NamedTuple):
     after: int | None = None
 
 
-class Valid(NamedTuple):
+class StampRange(NamedTuple):
     """A range of stamps, from `first` up to, but not including, `last`. Writes with earlier ones
     are forgotten, and those with later ones are wrong."""
 
@@ -109,7 +109,7 @@ class _Row:
         return at, there if there is not None and there.tile_index == index else None
 
     def merge(
-        self, rule: int, writes: Mapping[int, Write], valid: Valid
+        self, rule: int, writes: Mapping[int, Write], valid: StampRange
     ) -> dict[int, tuple[int, int]]:
         """Write on tiles; return the values and stamps of those on which no other write counts."""
         newest = {}
@@ -128,7 +128,7 @@ class _Row:
             newest[index] = tile.value, tile.at
         return newest
 
-    def take_back(self, writer: bytes, valid: Valid) -> dict[int, tuple[int, int]]:
+    def take_back(self, writer: bytes, valid: StampRange) -> dict[int, tuple[int, int]]:
         """Give all tiles on which a person wrote last the values from before that person came;
         return these, with stamps just after those of that person's writes, so that what others have
         written since counts."""
@@ -143,7 +143,7 @@ class _Row:
                 restored[tile.tile_index] = tile.before, at
         return restored
 
-    def fade(self, valid: Valid, forget: int, now: int) -> int:
+    def fade(self, valid: StampRange, forget: int, now: int) -> int:
         """Forget what is not valid, and what has been 0 for long; return in how many ms something
         is to be forgotten next, or NEVER_DUE_MS."""
         kept, due = bytearray(), NEVER_DUE_MS
@@ -176,9 +176,9 @@ class Rows:
         self.queue, self._rule, self._forget = queue, rule, forget
         self._owners = f"{queue} owners" if owners else ""
 
-    def valid(self, now: int) -> Valid:
+    def valid(self, now: int) -> StampRange:
         """Return which stamps count at a node time in ms."""
-        return Valid(max(now - self._forget, 0) << NODE_BITS, (now + AHEAD) << NODE_BITS)
+        return StampRange(max(now - self._forget, 0) << NODE_BITS, (now + AHEAD) << NODE_BITS)
 
     # All of these wait for the store; `now` is node time in ms.
 

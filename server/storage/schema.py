@@ -49,7 +49,7 @@ def note(
     }
 
 
-class Fields:
+class GameSchema:
     """The fields of all kinds that a game has in the store. Their versions are not known until the
     store has been read."""
 

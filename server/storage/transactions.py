@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.storage.items import Items
 from flatlands.server.storage.kinds import Key, Record, Thing
-from flatlands.stores.base import Change, Item, Score, Store
+from flatlands.stores.base import Item, ItemChange, Score, Store
 
 #: How often a transaction is tried if others change what it has read.
 TRIES: Final = 8
@@ -45,7 +45,7 @@ class _Plan(NamedTuple):
     """The changes of a transaction in the store, beginning with what was read; and the things that
     lie in the world after them, or no longer do."""
 
-    changes: list[Change]
+    changes: list[ItemChange]
     there: list[Thing]
     gone: list[Thing]
 
@@ -180,7 +180,7 @@ def _plan(items: Items, read: Sequence[_Read], transaction: Transaction) -> _Pla
     for key in dict.fromkeys([*known, *after]):
         was = known[key].item if key in known else None
         before = None if was is None else was.body
-        changes.append(Change(*key, before, after.get(key), stays=key not in after))
+        changes.append(ItemChange(*key, before, after.get(key), stays=key not in after))
     gone = [thing for thing in old.values() if (items.queue, thing.id) in after]
     return _Plan(changes, there, gone)
 

@@ -21,7 +21,7 @@ from flatlands.server.storage.reach import name_of
 from flatlands.stores.base import CALL_ITEMS_MOST, Claimed, Item, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import plot_index
-from flatlands.world.things import Thing as Row
+from flatlands.world.things import PlacedThing as Row
 from flatlands.world.track import Tile
 
 #: How often a node looks for things that are due.

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import flatlands
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from flatlands.server.game.chunks import Chunks
 from flatlands.server.game.game import AnyGame, AnyPart, declared_cells, known_parts, store_name
-from flatlands.server.game.messages import in_typescript
+from flatlands.server.game.page_messages import in_typescript
 from flatlands.server.messages.table import NUMBER, Field
 from flatlands.world.terrain import Terrain
 
@@ -60,8 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("game", metavar="GAME", nargs="?", default=".", help=where)
     name = parser.parse_args(arguments).game
     try:
-        kind = games.kind_of(name)
-        page = games.page_of(name, kind)
+        kind = loader.kind_of(name)
+        page = loader.page_of(name, kind)
         if page is None:
             raise ValueError(f"the game {name} has no page of its own: it needs no types")
         if not (page / CHECKS).exists():
@@ -81,8 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def keep(name: str) -> None:
     """Write the types of a game again, if editors check its page. Raises InvalidGame."""
-    kind = games.kind_of(name)
-    page = games.page_of(name, kind)
+    kind = loader.kind_of(name)
+    page = loader.page_of(name, kind)
     if page is None or not (page / CHECKS).exists():
         return
     try:

@@ -140,7 +140,7 @@ def _named(joined: str, contents: Collection[str]) -> tuple[str, list[str]]:
     return main, sheets
 
 
-class Files:
+class StaticFiles:
     """A WSGI application that serves the files of a folder; another one gets all other requests.
 
     All files together have a version, a hash of their contents. They are served below /v/VERSION/,
@@ -289,7 +289,7 @@ def make_pages(
     `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
     `page` is the folder of the game's own page, and `ground` a Chunks (server/game/chunks.py) whose
     pieces browsers ask for, or None. `faults` are shown to the game's author, each as what has
-    failed and where; None: the page is for players. `forgets` and `machines` are as in Files.
+    failed and where; None: the page is for players. `forgets` and `machines` are as in StaticFiles.
     """
     app = Flask("flatlands", static_folder=None)
 
@@ -304,7 +304,7 @@ def make_pages(
         response.headers.extend(PROTECTION)
         return response
 
-    files = Files(
+    files = StaticFiles(
         STATIC,
         app,
         forgets=forgets,

@@ -29,15 +29,15 @@ from flatlands.server.net.socket_passing import Passage
 from flatlands.server.node import Node
 from flatlands.server.players.recording import aged
 from flatlands.server.players.resident import Resident, next_incarnation
-from flatlands.server.players.takeovers import TakenOver
+from flatlands.server.players.takeovers import TakeoverAnswer
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.workers.load_meter import LoadMeter
 
 log = logging.getLogger("flatlands")
 
-#: A client that was passed on comes too late after this: it gives up after 8 s of silence,
-#: and may be elsewhere. A worker that stood still takes in those that it was sent meanwhile.
+#: A client that was passed on comes too late after this: it gives up after 8 s of silence, and may
+#: be elsewhere. A worker that stood still takes in those that it was sent meanwhile.
 TOO_OLD_MS = 5000
 
 #: What a client is told, with the close code of a restart, if no worker takes it in.
@@ -60,8 +60,8 @@ HEARD_WITHIN_MS = 60
 class Migration(Placement[int]):
     """This worker's part in the migration of players: passes them on, and takes in those of others.
 
-    `shard` is this worker's, from 0. It implements `Passing` for admission. `load_meter` says how
-    busy this worker is. `connect` makes a connection of a socket that has come.
+    `shard` is this worker's, from 0. It implements OtherWorkers for the admission. `load_meter`
+    says how busy this worker is. `connect` makes a connection of a socket that has come.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Migration(Placement[int]):
         spawn: Spawn,
     ) -> bool:
         """Pass a client to another worker, unless something else of it is under way here; see
-        Passing."""
+        OtherWorkers."""
         session = request.client
         assert isinstance(session, Session)
         what = PendingHello(hello, spawn._replace(hops=spawn.hops + 1), request.early)
@@ -216,7 +216,7 @@ class Migration(Placement[int]):
         # Meanwhile its client may have come here on another connection, which is the newer one.
         now = self._loop.now()
         recorded = aged(player.recorded, player.track, now)
-        taken_over = TakenOver.of_resident(player, now)._replace(recorded=recorded)
+        taken_over = TakeoverAnswer.of_resident(player, now)._replace(recorded=recorded)
         node.takeovers.settle(player.id, taken_over)
         if player.id in node.residents.by_id:
             session.connection.abort()

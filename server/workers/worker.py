@@ -53,7 +53,7 @@ def read_load(text: str) -> WorkerLoad | None:
     return WorkerLoad(float(busy), Line(*map(int, line)) if line else None)
 
 
-class Serves(Protocol):
+class WorkerServer(Protocol):
     """The server of a worker (server/app.py), as the supervisor's commands need it."""
 
     @property
@@ -82,7 +82,7 @@ class Worker:
     input, and writes to the descriptor `answers`. It sets `stopping` when the supervisor is
     gone."""
 
-    def __init__(self, server: Serves, stopping: Event, answers: int) -> None:
+    def __init__(self, server: WorkerServer, stopping: Event, answers: int) -> None:
         self._server = server
         self._stopping = stopping
         self._shut = self._full = False

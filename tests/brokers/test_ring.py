@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from flatlands.brokers import inbox, ring
 from flatlands.brokers.base import BrokerClosed, Message, Reset
 from flatlands.brokers.registry import open_broker
-from flatlands.brokers.ring import Circle
+from flatlands.brokers.ring import HashRing
 from tests.brokers.faults import (
     PATIENCE,
     await_reset,
@@ -33,7 +33,7 @@ def ring_of(*urls):
 
 def one_on_each(urls):
     """Return one channel for each member, which lives on it."""
-    circle = Circle(urls)
+    circle = HashRing(urls)
     homes = {circle.member(name): name for name in SQUARES}
     return [homes[url] for url in urls]
 
@@ -42,14 +42,14 @@ def one_on_each(urls):
 @given(st.lists(hosts, min_size=4, max_size=4, unique=True))
 def test_a_fourth_member_takes_about_a_quarter_and_nothing_else_moves(names):
     urls = [f"redis://{name}:6379" for name in names]
-    before, after = Circle(urls[:3]), Circle(urls)
+    before, after = HashRing(urls[:3]), HashRing(urls)
     moved = [square for square in SQUARES if before.member(square) != after.member(square)]
     assert {after.member(square) for square in moved} == {urls[3]}
     assert 0.19 < len(moved) / len(SQUARES) < 0.31
 
 
 def test_three_members_have_about_a_third_each():
-    circle = Circle(THREE)
+    circle = HashRing(THREE)
     homes = [circle.member(square) for square in SQUARES]
     assert all(0.27 < homes.count(url) / len(SQUARES) < 0.40 for url in THREE)
 
@@ -57,7 +57,7 @@ def test_three_members_have_about_a_third_each():
 def test_the_home_of_a_channel_never_changes():
     # If this fails, nodes of different versions do not hear each other.
     assert ring.point("sq 0:0") == 11132852554227708148
-    circle = Circle(["redis://a:1", "redis://b:2", "redis://c:3"])
+    circle = HashRing(["redis://a:1", "redis://b:2", "redis://c:3"])
     assert [circle.member(f"sq {n}:0")[8] for n in range(12)] == list("bbcacabbccba")
 
 

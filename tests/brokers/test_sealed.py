@@ -6,7 +6,7 @@ import pytest
 
 from flatlands.brokers.base import Message
 from flatlands.brokers.registry import open_broker
-from flatlands.brokers.sealed import SEAL_SIZE, Sealed
+from flatlands.brokers.sealed import SEAL_SIZE, SealedBroker
 
 URL = "memory://sealed"
 
@@ -18,7 +18,7 @@ def opened():
 
     def open_one(secret=None):
         broker = open_broker(URL)
-        brokers.append(broker if secret is None else Sealed(broker, secret))
+        brokers.append(broker if secret is None else SealedBroker(broker, secret))
         return brokers[-1]
 
     yield open_one
@@ -66,5 +66,5 @@ def test_a_seal_is_good_for_its_channel_and_its_payload_only(opened):
 
 
 def test_messages_that_do_not_leave_the_process_are_not_sealed(opened):
-    assert not isinstance(open_broker("memory://alone", secret="key"), Sealed)
-    assert not isinstance(open_broker("memory://a,memory://b", secret="key"), Sealed)
+    assert not isinstance(open_broker("memory://alone", secret="key"), SealedBroker)
+    assert not isinstance(open_broker("memory://a,memory://b", secret="key"), SealedBroker)

@@ -101,7 +101,7 @@ def believe_any_event(monkeypatch):
     kinds = {}
     for kind, (make, row) in peer_batches.EVENTS.items():
         fields = tuple(Field(field.name, field.type, -NUMBER) for field in row.fields)
-        kinds[kind] = peer_batches.Kind(make, Row(row.name, fields))
+        kinds[kind] = peer_batches.TupleKind(make, Row(row.name, fields))
     monkeypatch.setattr(context, "EVENTS", kinds)
     monkeypatch.setattr(played, "enters", lambda _fields: kinds[ENTER])
 

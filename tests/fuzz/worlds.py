@@ -41,7 +41,7 @@ from flatlands.server.messages.protocol import (
 from flatlands.server.messages.table import Row
 from flatlands.server.players.resident import Resident
 from flatlands.stores.registry import open_store
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.network import FakeLink
 from flatlands.world.batches import RECORD, WIDE
 from flatlands.world.events import ENTER, GONE, LEAVE, SAID
@@ -170,7 +170,7 @@ class Crowd:
         self._walks: dict[Resident, tuple[tuple[int, int, int], tuple[int, int, int]]] = {}
         for host in self.harness.hosts:
             self._note_homes(host.node.movement)
-        self.honest: list[Client] = []
+        self.honest: list[SimulatedClient] = []
         for n, host in enumerate(self.harness.hosts * 2):
             client = self.harness.client(host)
             client.connection.address = f"192.0.2.{n + 1}"
@@ -266,7 +266,7 @@ def _check_numbers(message: Any) -> None:
         raise Broken(f"a client is told the number {message}")
 
 
-def _check_words(client: Client) -> None:
+def _check_words(client: SimulatedClient) -> None:
     names = [player.name for player in client.model.players.values()]
     chat = client.model.chat
     for words, limit in (
@@ -291,7 +291,7 @@ class Offender:
         self.tokens = tokens
         self.client = self._connect()
 
-    def _connect(self) -> Client:
+    def _connect(self) -> SimulatedClient:
         chance, harness = self.crowd.chance, self.crowd.harness
         client = harness.client(chance.choice(harness.hosts))
         client.connection.address = f"198.51.100.{chance.randrange(256)}"

@@ -18,7 +18,7 @@ from flatlands.loadtest.swarm.intent_log import IntentLog
 from flatlands.loadtest.swarm.intent_times import room
 from flatlands.loadtest.swarm.process_options import ProcessOptions
 from flatlands.loadtest.swarm.reader import Flush
-from flatlands.model import Known
+from flatlands.model import KnownPlayer
 from flatlands.server.net.frames import frame
 from tests.loadtest.test_reader import enter, flush, record, snapshot
 
@@ -174,7 +174,9 @@ def test_in_lockstep_nobody_waits_for_players_that_are_not_bots(pipe):
         play.intent_times.name(index, id)
     # A clockwork walker and a stranger's player stand beside the bots.
     for id in (70_000, 70_001, 5, 90_000):
-        bot.observer.players[id] = Known(id, 1, 0, "", False, (span, 0, 0, 0, 0, 0), (0, 0), 0, 1)
+        bot.observer.players[id] = KnownPlayer(
+            id, 1, 0, "", False, (span, 0, 0, 0, 0, 0), (0, 0), 0, 1
+        )
     play.lockstep._meet(bot)
     assert play.lockstep._neighbours[0].keys() == {70_000, 70_001}
 

@@ -8,10 +8,10 @@ from flatlands.server.messages import peer_batches, protocol
 from flatlands.server.messages.protocol import FLUSH
 from flatlands.stores.base import StoreError
 from flatlands.testkit import harness
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
-from flatlands.world.batches import Content
+from flatlands.world.batches import BatchContent
 from tests.bare import Game
 
 KEY = "0123456789abcdef"
@@ -39,7 +39,9 @@ class Harness(harness.Harness):
         super().__init__(play, options, *more, **named)
 
 
-def two_nodes(skew: int = 0, stored: bool = False) -> tuple[Harness, Client, Client]:
+def two_nodes(
+    skew: int = 0, stored: bool = False
+) -> tuple[Harness, SimulatedClient, SimulatedClient]:
     """Return two nodes whose clocks are `skew` ms apart, with a player on each, side by side. If
     `stored`, they share a store."""
     clock = Clock()
@@ -72,6 +74,6 @@ def node_batch(
 ) -> bytes:
     """Pack what a node publishes in a square: events, and records as [1, slot, seq, ack, x ...]."""
     tracks = b"".join(RECORD.pack(*event[1:]) for event in said if event[:1] == [1])
-    content = Content(tracks, [event for event in said if event[:1] != [1]])
+    content = BatchContent(tracks, [event for event in said if event[:1] != [1]])
     body = protocol.body(content)
     return peer_batches.batch(square, node, previous, number, sent, body)

@@ -8,11 +8,11 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from flatlands.server.cluster.districts import Plan, pack_plan, shard_name
+from flatlands.server.cluster.districts import Partition, pack_plan, shard_name
 from flatlands.server.net.frames import parse_close
 from flatlands.server.workers.load_meter import LoadMeter
 from flatlands.server.workers.migration import HEARD_WITHIN_MS, Migration
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.connection import FakeConnection
 from flatlands.testkit.host import Host
 from tests.server.harness import Harness
@@ -45,7 +45,7 @@ class FakeSocket:
     """A client's socket on its way to a worker."""
 
     def __init__(self, connection: FakeConnection, to: Host) -> None:
-        self.client: Client = connection.client
+        self.client: SimulatedClient = connection.client
         self.to = to
         #: The code and the reason of the close frame that the client was sent.
         self._said = 1006, ""
@@ -80,7 +80,7 @@ class Machine(Harness):
     def host(self, *arguments: Any, **options: Any) -> Host:
         host = super().host(*arguments, **options)
         passage = FakePassage(self, host)
-        worker = self.workers[host] = host.admission.passing = Migration(
+        worker = self.workers[host] = host.admission.other_workers = Migration(
             next(self._slots),
             passage,
             host.node,
@@ -92,7 +92,7 @@ class Machine(Harness):
         worker.open()
         return host
 
-    def tell(self, plan: Plan, full: Sequence[int] = ()) -> None:
+    def tell(self, plan: Partition, full: Sequence[int] = ()) -> None:
         """Tell all workers a plan, and which slots are full; let them pass on the first players
         that it concerns."""
         message = pack_plan(plan, self.taking(), len(self.workers), full)
@@ -134,7 +134,7 @@ class Machine(Harness):
         self.workers[host].close()
         super().stop(host)
 
-    def back(self, client: Client, host: Host) -> Client:
+    def back(self, client: SimulatedClient, host: Host) -> SimulatedClient:
         """Let a client that was cut off come back at a worker; return its next connection."""
         if client in self.clients:
             self.clients.remove(client)

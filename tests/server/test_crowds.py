@@ -5,7 +5,7 @@ import random
 import msgpack
 import pytest
 
-from flatlands.bot import Playing
+from flatlands.bot import BaseBot
 from flatlands.model import SKETCH, sketches
 from flatlands.server.squares import crowds
 from flatlands.server.squares.crowds import CROWD_FROM, SKETCH_RATE
@@ -215,7 +215,7 @@ def test_slots_are_told_by_their_differences_up_to_any_number():
 def test_a_bot_follows_a_crowd():
     harness, clients = crowd(5)
     watcher = harness.place("Watcher", SQUARE)
-    bot = Playing("Bot")
+    bot = BaseBot("Bot")
     bot._begin([16, *watcher.model.welcome])
     for client in clients:
         client.go(*(harness.chance.randint(500, 15_000) for _ in range(2)))

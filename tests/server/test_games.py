@@ -10,7 +10,7 @@ from itsdangerous import URLSafeTimedSerializer
 
 import flatlands
 from flatlands.server import settings
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from flatlands.server.game.cell_layer import COUNT_TILES_EVERY_MS
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
@@ -46,7 +46,7 @@ def test_a_game_has_its_own_options():
     assert settings.read(["--game", "quiet"], {"PAUSE": "7"}).of_game is None
     with pytest.raises(SystemExit):
         settings.read(["--game", "quiet", "--apples", "2"], {})
-    assert {"paint", "quiet", "snake"} <= {*games.shipped()}
+    assert {"paint", "quiet", "snake"} <= {*loader.shipped()}
 
 
 OWN = """
@@ -85,7 +85,7 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
     read = settings.read(["--game", given], {"COLOURS": "3"})
     assert read.of_game.colours == 3 and "COLOURS" in settings.variables(read.game)
     harness = Harness()
-    games.GameMaker(read.game, read.of_game, alone=True)(harness.node)
+    loader.GameMaker(read.game, read.of_game, alone=True)(harness.node)
     assert harness.node.stats["colours"] == 3
     assert ("colour" in tables(path)) == (form == "file")
 
@@ -146,14 +146,14 @@ def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
         path.write_text(source)
     try:
         read = settings.read(["--game", str(path)], {})
-        make = games.GameMaker(read.game, read.of_game, alone=True)
+        make = loader.GameMaker(read.game, read.of_game, alone=True)
         make.ground(7)
         make(Harness().node)
         told = ""
     except SystemExit as ended:
         assert ended.code == 2
         told = capsys.readouterr().err.splitlines()[-1]
-    except games.InvalidGame as error:
+    except loader.InvalidGame as error:
         told = str(error)
     assert said in told
 
@@ -187,7 +187,7 @@ class Game(Engine):
 
 def test_the_attributes_of_a_game_and_of_a_part_begin_with_its_object(tmp_path):
     (tmp_path / "plaza.py").write_text(PLAZA)
-    make = games.GameMaker(str(tmp_path / "plaza.py"), None, alone=True)
+    make = loader.GameMaker(str(tmp_path / "plaza.py"), None, alone=True)
     harness = Harness(play=lambda node, *_: make(node), nodes=2)
     for name, host in zip(("Ada", "Bob"), harness.hosts, strict=True):
         harness.client(host).hello(name)
@@ -211,9 +211,9 @@ def test_a_game_or_part_that_does_not_begin_its_object_is_told_so(base):
 
 
 def test_nodes_that_play_different_games_do_not_hear_each_other():
-    names = games.shipped()
+    names = loader.shipped()
     assert (
-        len({games.GameMaker(name, None, alone=True).fingerprint for name in names})
+        len({loader.GameMaker(name, None, alone=True).fingerprint for name in names})
         == len(names)
         > 2
     )
@@ -264,7 +264,7 @@ def play_example(folder, title):
     path.write_text(text)
     (folder / "page").mkdir()
     (folder / "page" / "index.html").write_text("<!-- base --><!-- joined --><!-- joined -->")
-    make, clock = games.GameMaker(str(path), None, alone=True), Clock()
+    make, clock = loader.GameMaker(str(path), None, alone=True), Clock()
     return Harness(play=lambda node, *_: make(node), clock=clock, stores=shared_stores(clock)), make
 
 
@@ -378,4 +378,4 @@ def test_what_fails_in_any_module_of_the_engine_is_told_by_the_line_of_the_game(
     try:
         Rates().spend("walk", None, 0)
     except (AttributeError, TypeError) as error:  # the latter if it is compiled
-        assert games.where(error).startswith(f"{__file__}, line ")
+        assert loader.where(error).startswith(f"{__file__}, line ")

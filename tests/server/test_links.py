@@ -72,7 +72,7 @@ def test_a_dead_member_of_a_ring_is_reported_by_name_and_with_a_banner():
     with ExitStack() as stack:
         members = [stack.enter_context(running()) for _ in range(3)]
         urls = {f"redis://127.0.0.1:{member.port}": member for member in members}
-        has_nodes = ring.Circle(urls).member(NODES)
+        has_nodes = ring.HashRing(urls).member(NODES)
         # Heartbeats still arrive, so they cannot show the outage.
         broken = next(member for url, member in urls.items() if url != has_nodes)
         outage(",".join(urls), broken, f"redis 127.0.0.1:{broken.port}")

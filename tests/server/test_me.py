@@ -18,7 +18,7 @@ from flatlands.server.squares.outbox import BATCH_LIMIT
 from flatlands.server.storage.upkeep import GROW_EVERY_MS
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
-from flatlands.world.batches import Content
+from flatlands.world.batches import BatchContent
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Harness, batches, events
 from tests.server.machine import Machine
@@ -339,7 +339,7 @@ def test_a_page_of_a_full_state_and_a_batch_fit_a_message_whatever_players_have(
     entries = [enter] * ENTRIES_WITH_VALUES
     message = peer_protocol.pack(peer_protocol.FullState(far, far, far, far, far, 9, 99, entries))
     assert len(message) < PAYLOAD_LIMIT
-    body = protocol.body(Content(b"", [enter] * BATCH_LIMIT, far))
+    body = protocol.body(BatchContent(b"", [enter] * BATCH_LIMIT, far))
     assert len(peer_batches.batch((far, far), far, far, far + 1, far, body)) < PAYLOAD_LIMIT
 
 

@@ -23,7 +23,7 @@ from flatlands import (
 )
 from flatlands import Game as Engine
 from flatlands.__main__ import TEMPLATE
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from flatlands.server.web.page_types import CHECKS, LIBRARY_TYPES, TYPES, keep, types_of
 from flatlands.testkit import World
 from tests.processes import ROOT, clean_environment, python
@@ -316,7 +316,7 @@ def test_a_page_of_which_an_editor_knows_nothing_gets_no_types_from_play(tmp_pat
     shutil.copy(TEMPLATE / "page" / CHECKS, page)
     keep(str(folder))
     before = (page / TYPES).stat().st_mtime_ns
-    assert (page / TYPES).read_text() == types_of(games.kind_of(str(folder)))
+    assert (page / TYPES).read_text() == types_of(loader.kind_of(str(folder)))
     keep(str(folder))
     # It was not written again: an editor would read it again.
     assert (page / TYPES).stat().st_mtime_ns == before

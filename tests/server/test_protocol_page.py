@@ -17,7 +17,7 @@ from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, subscription, subscriptions, sync
 from flatlands.server.storage import items, upkeep
 from flatlands.world import batches, events, sketches
-from flatlands.world.batches import Content, Corner
+from flatlands.world.batches import BatchContent, Corner
 from flatlands.world.events import Player
 from flatlands.world.grid import HEIGHTS, WIDTHS
 from flatlands.world.track import REACH, UNIT, Track
@@ -90,7 +90,7 @@ def test_the_items_of_a_batch():
     items, crowd = re.findall(r"^    (column, .*)$", section(4), re.M)
     assert items.split(", ") == fields_of(protocol.batch)
     # What a game wrote is told in a separate message.
-    assert items.split(", ")[4:] + ["writes"] == list(Content._fields)
+    assert items.split(", ")[4:] + ["writes"] == list(BatchContent._fields)
     assert crowd.split(", ")[:3] == fields_of(protocol.crowd)[:3]
 
 
@@ -126,7 +126,7 @@ def test_the_example_of_what_comes_back():
     begun = Corner((0, 0), 16 * UNIT, t + 38)
     walker = Player(1, 70000, 2, 1, "Wren", False, Track(512, 512, REACH, 0, t, 6400))
     walker.slot = 5
-    batch = protocol.batch((0, 0), 0, 12, protocol.body(Content(begun.record(walker))))
+    batch = protocol.batch((0, 0), 0, 12, protocol.body(BatchContent(begun.record(walker))))
     assert sent == protocol.flush(7, t + 50, [batch])
     known = model.Model(held=(0, 0, 0, 0))
     known.apply(msgpack.unpackb(shown), t)

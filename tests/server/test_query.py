@@ -16,15 +16,15 @@ import gevent
 import pytest
 
 from flatlands.brokers.registry import open_broker
-from flatlands.server.game.games import GameMaker
+from flatlands.server.game.loader import GameMaker
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
 from flatlands.server.query import show
-from flatlands.server.query.ask import Answer, Asker, QueryError
+from flatlands.server.query.ask import Answer, QueryError, QueryRunner
 from flatlands.server.query.morph import ConversionError, form, from_redis, to_redis
 from flatlands.server.query.options import read
-from flatlands.server.query.tables import Source, tables
-from flatlands.server.query.watcher import Silent, Watcher
+from flatlands.server.query.tables import RowSource, tables
+from flatlands.server.query.watcher import NoServerHeard, Watcher
 from flatlands.server.runtime.loop import Loop, clock_offset
 from flatlands.server.squares.peers import NODE_DEAD_MS, NodeLoad
 from flatlands.stores.registry import open_store
@@ -67,10 +67,10 @@ class World:
         self.watcher = Watcher(open_broker(name), "flatlands")
 
     def asker(self, seconds=PATIENCE, most=1000, store=None):
-        source = Source(
+        source = RowSource(
             self.watcher.ground_id, self.watcher.node.grid, store or self.store, self.watcher
         )
-        self.askers.append(Asker(source, self.tables, seconds, most))
+        self.askers.append(QueryRunner(source, self.tables, seconds, most))
         return self.askers[-1]
 
     def close(self):
@@ -202,7 +202,7 @@ def test_rows_beyond_the_limit_are_left_out_and_the_answer_says_so(settled):
 
 def test_an_error_says_that_no_server_is_heard():
     watcher = Watcher(open_broker("memory://nobody-is-here"), "flatlands")
-    with pytest.raises(Silent, match="no server of the world 'flatlands' answers"):
+    with pytest.raises(NoServerHeard, match="no server of the world 'flatlands' answers"):
         watcher.start()
     watcher.stop()
 

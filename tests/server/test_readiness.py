@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from flatlands.brokers.base import LinkAge
+from flatlands.brokers.base import LinkHealth
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import HEARTBEAT_INTERVAL_MOST_MS
 from flatlands.server.squares.peers import (
@@ -175,7 +175,7 @@ def test_a_silent_link_is_reported_by_name_and_with_a_banner_and_nobody_is_taken
     other = one.host()
     a, b = one.place("A", (0, 0)), one.place("B", (0, 0), host=other)
     one.run(5000)
-    host.broker.ages = [LinkAge("redis one:6379", 0.3), LinkAge("redis two:6379", 2.6)]
+    host.broker.ages = [LinkHealth("redis one:6379", 0.3), LinkHealth("redis two:6379", 2.6)]
     one.run(1100)
     assert reasons(host) == ["redis two:6379 does not answer"] and reasons(other) == []
     assert not a.model.linked and b.model.linked
@@ -186,18 +186,18 @@ def test_a_silent_link_is_reported_by_name_and_with_a_banner_and_nobody_is_taken
     one.kill(other)
     one.run(5000)
     assert not a.sees(b)
-    host.broker.ages[0] = LinkAge("redis one:6379", 3.0, "Connection refused")
-    host.broker.ages[1] = LinkAge("redis two:6379", 0.0)
+    host.broker.ages[0] = LinkHealth("redis one:6379", 3.0, "Connection refused")
+    host.broker.ages[1] = LinkHealth("redis two:6379", 0.0)
     one.run(1100)
     assert reasons(host) == ["no link to redis one:6379: Connection refused"]
-    host.broker.ages[0] = LinkAge("redis one:6379", 0.3)
+    host.broker.ages[0] = LinkHealth("redis one:6379", 0.3)
     one.run(1100)
     assert reasons(host) == [] and a.model.linked
 
 
 def test_a_node_that_stood_still_does_not_blame_its_links(one):
     [host] = one.hosts
-    host.broker.ages = [LinkAge("redis", 5.0)]
+    host.broker.ages = [LinkHealth("redis", 5.0)]
     one.clock.time += 5000
     one.settle()
     assert host.node.peers.broken == []

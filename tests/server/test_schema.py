@@ -71,7 +71,7 @@ def test_a_version_keeps_its_number_when_the_store_is_replaced_under_a_server(tm
     changed, file = kind(colour=number(0, 8)), tmp_path / "store"
     opened = [open_store(f"sqlite:///{file}", "w") for _ in range(2)]
     schema.note(opened[0], "shop", [kind(colour=number(0, 7))])
-    before, after = schema.Fields("shop", [changed]), schema.Fields("shop", [changed])
+    before, after = schema.GameSchema("shop", [changed]), schema.GameSchema("shop", [changed])
     before.learn(opened[0])
     file.unlink()
     with pytest.raises(StoreError, match="deleted or replaced"):

@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from flatlands.server import settings
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from flatlands.server.runtime import commit
 from tests.processes import BARE, PATIENCE, ROOT, ServerProcess, limited, python, serving
 
@@ -54,7 +54,7 @@ def test_the_environment_sets_what_the_command_line_does_not():
             {},
             "the broker memory:// is for one process only",
         ),
-        (["--game", "chess"], {}, f"no game 'chess': there are {', '.join(games.shipped())}"),
+        (["--game", "chess"], {}, f"no game 'chess': there are {', '.join(loader.shipped())}"),
         ([], {"GAME": "chess"}, "environment variable GAME: there is no game 'chess'"),
         (["--game", "./docs"], {}, "it has no game.py"),
         (
@@ -78,7 +78,7 @@ def test_a_wrong_setting_is_refused_with_a_sentence(capsys, arguments, environme
 def test_another_game_is_played_where_the_one_that_nobody_needs_to_name_was_left_out(
     monkeypatch, capsys
 ):
-    monkeypatch.setattr(games, "shipped", lambda: ["paint"])
+    monkeypatch.setattr(loader, "shipped", lambda: ["paint"])
     assert settings.read(["--game", "paint"], {}).game == "paint"
     with pytest.raises(SystemExit):
         settings.read([], {})

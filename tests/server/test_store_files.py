@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from flatlands.server.game.cell_layer import TILES_QUEUE
-from flatlands.server.game.games import DEFAULT
+from flatlands.server.game.loader import DEFAULT
 from flatlands.server.storage.lease import LEASE_QUEUE
 from flatlands.stores.base import NEVER_DUE_MS, Item
 from flatlands.stores.registry import open_store

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.squares.peers import NODE_GONE_MS
 from flatlands.server.workers.migration import SHOW_WITHIN_MS
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.comparison import (
     allow_for_sketches,
     believed_records,
@@ -78,7 +78,7 @@ def check_end(world: "World") -> None:
         raise Broken(f"of the herd only {sorted(herd)} are in play")
 
 
-def _check_client(world: "World", client: Client) -> None:
+def _check_client(world: "World", client: SimulatedClient) -> None:
     harness, session = world.harness, client.session
     if session.resident is None:
         raise Broken("a client sent hello, and was neither welcomed nor refused")
@@ -125,7 +125,7 @@ def _check_client(world: "World", client: Client) -> None:
             raise Broken(f"player {_short(id)} is {real}, and a screen shows {known}")
 
 
-def is_untold(client: Client, square: Square) -> bool:
+def is_untold(client: SimulatedClient, square: Square) -> bool:
     """Return whether something that happened in a square still waits to be published by its node,
     or to be flushed to a client."""
     hub = client.host.node.hub
@@ -138,7 +138,7 @@ def is_unpublished(harness: Harness, square: Square) -> bool:
     return any(square in host.node.outbox._batches for host in harness.hosts)
 
 
-def _is_kept(client: Client, id: int) -> bool:
+def _is_kept(client: SimulatedClient, id: int) -> bool:
     """Return whether a computer player is still shown because its node, with nobody in the square
     and silent everywhere, may be dead: until NODE_GONE_MS after the link was back, another
     node may have the player, so that it does not blink."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flatlands.server.cluster.districts import COLUMNS, PLAYERS, ROWS
-from flatlands.server.cluster.districts import Plan as Districts
+from flatlands.server.cluster.districts import Partition as Districts
 from flatlands.server.messages.peer_protocol import HEARTBEAT_INTERVAL_MOST_MS
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import Resident
@@ -23,7 +23,7 @@ from flatlands.server.squares.peers import (
     silence_limit,
 )
 from flatlands.server.storage import upkeep
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.host import Host
 from flatlands.testkit.search import Step
@@ -263,7 +263,7 @@ class World:
     def host(self, a: int) -> Host:
         return self.harness.hosts[a % len(self.harness.hosts)]
 
-    def client(self, a: int) -> Client | None:
+    def client(self, a: int) -> SimulatedClient | None:
         """Return a client that plays, or None if there is none."""
         playing = [
             client
@@ -276,7 +276,9 @@ class World:
         """Return a token, more likely a recent one than an old one; None if there is none."""
         return self.tokens[-1 - a % min(len(self.tokens), 1 + a % 13)] if self.tokens else None
 
-    def greet(self, host: Host, name: str, token: str | None, near: int | None = None) -> Client:
+    def greet(
+        self, host: Host, name: str, token: str | None, near: int | None = None
+    ) -> SimulatedClient:
         """Return a new client that has sent a hello, which is not answered yet."""
         client = self.harness.client(host)
         client.say_hello(name, (40, 25), token, near)

@@ -22,7 +22,7 @@ from flatlands.server.storage.kinds import of_row
 from flatlands.server.storage.reader import SQUARE_AGAIN_MS, SQUARE_FAILED_MS
 from flatlands.server.storage.upkeep import GROW_EVERY_MS
 from flatlands.stores.base import Store, StoreError
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.host import Host
 from tests.server.harness import Harness
 from tests.simulate.rule import Broken
@@ -238,7 +238,7 @@ class Things:
     def _points(self) -> list[tuple[str, int]]:
         return self._store.top(self._board, 10)
 
-    def _differ(self, client: Client) -> set[tuple[str, int, str]]:
+    def _differ(self, client: SimulatedClient) -> set[tuple[str, int, str]]:
         c0, r0, c1, r1 = client.model.held
         squares = [(c, r) for c in range(c0, c1 + 1) for r in range(r0, r1 + 1)]
         truth = {

@@ -21,9 +21,9 @@ from flatlands.stores.base import (
     NEVER_DUE_MS,
     TRANSACTION_BYTES_MOST,
     TRANSACTION_ITEMS_MOST,
-    Change,
     Claimed,
     Item,
+    ItemChange,
     Rank,
     Score,
     Swap,
@@ -204,7 +204,7 @@ def test_an_item_that_is_not_changed_stays_as_it_is(store):
 def test_a_transaction_of_the_largest_size_is_done_as_a_whole_and_then_not_again(store):
     each = TRANSACTION_BYTES_MOST // TRANSACTION_ITEMS_MOST
     changes = [
-        Change(f"q{n % 7}", str(n), None, item(str(n), body=bytes(each)))
+        ItemChange(f"q{n % 7}", str(n), None, item(str(n), body=bytes(each)))
         for n in range(TRANSACTION_ITEMS_MOST)
     ]
     assert store.transact(changes, [Score("board", "Wren", 2)])
@@ -226,7 +226,7 @@ def test_of_many_transactions_with_the_same_items_at_once_none_loses_anything(op
             has = {id: int(one.body) for id, one in there.items()}
             after = {giver: has[giver] - 1, taker: has[taker] + 1}
             paid += store.transact(
-                Change("purses", id, there[id].body, there[id]._replace(body=b"%d" % after[id]))
+                ItemChange("purses", id, there[id].body, there[id]._replace(body=b"%d" % after[id]))
                 for id in "ab"
             )
 
@@ -364,18 +364,18 @@ BEYOND = [
     lambda store: store.take("q", "a", [("", item())]),
     lambda store: store.take("q", "a", (), [Score("board", "Wren", 2**31)]),
     lambda store: store.transact([]),
-    lambda store: store.transact([Change("", "a", b"body")]),
-    lambda store: store.transact([Change("q", "a", "text")]),
-    lambda store: store.transact([Change("q", "b", None)]),
-    lambda store: store.transact([Change("q", "a", b"body", item("b"))]),
-    lambda store: store.transact([Change("q", "a", b"body", item(), stays=True)]),
-    lambda store: store.transact([Change("q", "a", b"body"), Change("q", "a", b"body")]),
-    lambda store: store.transact([Change("q", "a", b"body")], [Score("board", "Wren", 2**31)]),
+    lambda store: store.transact([ItemChange("", "a", b"body")]),
+    lambda store: store.transact([ItemChange("q", "a", "text")]),
+    lambda store: store.transact([ItemChange("q", "b", None)]),
+    lambda store: store.transact([ItemChange("q", "a", b"body", item("b"))]),
+    lambda store: store.transact([ItemChange("q", "a", b"body", item(), stays=True)]),
+    lambda store: store.transact([ItemChange("q", "a", b"body"), ItemChange("q", "a", b"body")]),
+    lambda store: store.transact([ItemChange("q", "a", b"body")], [Score("board", "Wren", 2**31)]),
     lambda store: store.transact(
-        Change("q", str(n), None, item(str(n))) for n in range(TRANSACTION_ITEMS_MOST + 1)
+        ItemChange("q", str(n), None, item(str(n))) for n in range(TRANSACTION_ITEMS_MOST + 1)
     ),
     lambda store: store.transact(
-        Change("q", str(n), None, item(str(n), body=bytes(BODY_BYTES_MOST)))
+        ItemChange("q", str(n), None, item(str(n), body=bytes(BODY_BYTES_MOST)))
         for n in range(TRANSACTION_BYTES_MOST // BODY_BYTES_MOST + 1)
     ),
     lambda store: store.add(Score("", "Wren", 1)),
@@ -506,7 +506,7 @@ class Queues(RuleBasedStateMachine):
                 before = was
             after = one._replace(id=id) if deed == "put" or before is None else None
             stays = deed == "stays"
-            changes.append(Change(queue, id, before, None if stays else after, stays))
+            changes.append(ItemChange(queue, id, before, None if stays else after, stays))
         fits = all(
             before == (self.there[queue][id][0].body if id in self.there[queue] else None)
             for queue, id, before, *_ in changes

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.world.batches import RECORD, WIDE, Batch, Content, Corner
+from flatlands.world.batches import RECORD, WIDE, Batch, BatchContent, Corner
 from flatlands.world.events import ENTER, GONE, LEAVE, SAID, EnterEvent, GoneEvent, Player, SayEvent
 from flatlands.world.grid import Grid
 from flatlands.world.replica import REPLICA_REMOVED_MS, PlayerIndex, Replica, Tombstones
@@ -39,7 +39,7 @@ def events(batch):
 
 def apply(replica, node, sent, said, now):
     """Let a replica apply a batch of these events."""
-    return replica.apply(node, sent, Content(b"", said), now)
+    return replica.apply(node, sent, BatchContent(b"", said), now)
 
 
 def replica_of(*batches):
@@ -154,14 +154,14 @@ def test_a_track_becomes_an_enter_before_low_bytes_could_deceive():
 def test_seq_and_ack_are_known_in_full_however_they_wrap(seq, ack, steps):
     replica, p = replica_of(), player(seq=seq)
     p.ack = ack
-    replica.apply(1, 1000, Content(b"", [CORNER.enter(p)]), 0)
+    replica.apply(1, 1000, BatchContent(b"", [CORNER.enter(p)]), 0)
     for step in steps:
         p.seq += step
         p.ack += step
         record = CORNER.record(p)
         for _ in range(2):
             # The second event is no news.
-            replica.apply(1, 1000, Content(record), 0)
+            replica.apply(1, 1000, BatchContent(record), 0)
             known = replica.players[7]
             assert (known.seq, known.ack) == (p.seq, p.ack)
 
@@ -169,7 +169,7 @@ def test_seq_and_ack_are_known_in_full_however_they_wrap(seq, ack, steps):
 def test_a_record_is_nobodys_once_its_player_has_left_or_its_slot_is_anothers():
     replica = replica_of()
     apply(replica, 1, 1000, [CORNER.enter(player(7, slot=3))], 0)
-    old = Content(CORNER.record(player(7, seq=2, slot=3, start=1)))
+    old = BatchContent(CORNER.record(player(7, seq=2, slot=3, start=1)))
     # The same slot at another node belongs to another player.
     assert apply(replica, 2, 1000, [CORNER.enter(player(9, slot=3))], 0) == []
     # The leave of player 7 was lost: the enter with its slot implies it.
@@ -181,7 +181,7 @@ def test_a_record_is_nobodys_once_its_player_has_left_or_its_slot_is_anothers():
     # A player that comes again has another slot, and its old one is nobody's.
     apply(replica, 1, 1000, [CORNER.enter(player(7, seq=2, slot=3))], 0)
     apply(replica, 1, 1000, [CORNER.enter(player(7, seq=3, slot=4))], 0)
-    replica.apply(1, 1000, Content(CORNER.record(player(7, seq=4, slot=3, start=1))), 0)
+    replica.apply(1, 1000, BatchContent(CORNER.record(player(7, seq=4, slot=3, start=1))), 0)
     assert replica.players[7].track == player().track
     replica.drop(1)
     replica.drop(2)

@@ -9,7 +9,7 @@ nobody.
 from math import hypot
 from typing import Final
 
-from flatlands.world.recent import Recent
+from flatlands.world.lru_cache import LRUCache
 from flatlands.world.terrain import GRASS, PATH_FAR, SAND, WATER, WOOD, Terrain, hash32
 
 #: Tiles from the middle of a landmark's tile within which a player is there.
@@ -84,7 +84,7 @@ class Landmarks:
 
     def __init__(self, terrain: Terrain) -> None:
         self._terrain = terrain
-        self._known = Recent(self._find, CACHED)
+        self._known = LRUCache(self._find, CACHED)
         seed = terrain.seed
         self._salts = {n: hash32(seed + hash32(n)) for n in range(_WARM, _WET + 2)}
 

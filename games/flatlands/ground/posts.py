@@ -7,7 +7,7 @@ plot (0, 0) is the one on the plaza.
 
 from typing import Final
 
-from flatlands.world.recent import Recent
+from flatlands.world.lru_cache import LRUCache
 from flatlands.world.terrain import GRASS, SAND, WOOD, Terrain
 from flatlands.world.track import Tile
 
@@ -40,7 +40,7 @@ class Posts:
 
     def __init__(self, terrain: Terrain) -> None:
         self._terrain = terrain
-        self._known = Recent(self._find, CACHED)
+        self._known = LRUCache(self._find, CACHED)
 
     def course(self, plot: Tile, side: int) -> tuple[Tile, Tile] | None:
         """Return the tiles of a plot's signpost and of the next one that a path leads to on a side

@@ -7,7 +7,7 @@ import pytest
 from flatlands.games.flatlands import search
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.search import READING_MS, Texts
-from flatlands.server.messages.peer_protocol import Seek
+from flatlands.server.messages.peer_protocol import NameQuery
 from flatlands.server.players import names
 from flatlands.server.players.moderation import BY_OWNER, MUTE, OWNER_PREFIX_CHARS
 from flatlands.server.players.names import NAME_ANSWER_MS, NAME_ASKS, NAME_LOOKS, folded, matches
@@ -170,8 +170,8 @@ def test_a_silent_node_holds_nobody_up(two):
     come(two, "Rose", host=1)
     come(two, "Roma", (30, 0))
     two.run(500)
-    two.hosts[1].node.names.on_seek = lambda *_: None
-    two.hosts[1].node._handlers[Seek] = lambda *_: None
+    two.hosts[1].node.names.on_name_query = lambda *_: None
+    two.hosts[1].node._handlers[NameQuery] = lambda *_: None
     assert sought(ada, "ro")[0] == ["Roma"]
 
 
@@ -179,8 +179,8 @@ def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     come(two, "Rose", host=1)
     names, other, found = two.node.names, two.hosts[1].node, []
     looks = []
-    answer = other.names.on_seek
-    other._handlers[Seek] = lambda question: (looks.append(question), answer(question))
+    answer = other.names.on_name_query
+    other._handlers[NameQuery] = lambda question: (looks.append(question), answer(question))
     for _ in range(50):
         names.find("ro", 0, 0, found.append)
     two.run(NAME_ANSWER_MS + 100)
@@ -195,7 +195,7 @@ def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     questions = []
     other.names._search = lambda question: questions.append(question) or []
     for nonce in range(200):
-        other.names.on_seek(Seek(two.node.id, nonce, "ro", 0, 0))
+        other.names.on_name_query(NameQuery(two.node.id, nonce, "ro", 0, 0))
     assert len(questions) <= NAME_LOOKS.burst
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from flatlands.games.flatlands.options import Options
 from flatlands.server import settings
-from flatlands.server.game import games
+from flatlands.server.game import loader
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.server.query.tables import tables
 from flatlands.server.runtime.histogram import MEASURED
@@ -20,7 +20,7 @@ from tests.server.test_query import World, columns, columns_of_the_page
 
 def test_without_any_option_flatlands_is_played_and_the_first_player_is_not_alone():
     read = settings.read([], {})
-    assert read.game == "flatlands" == games.DEFAULT and games.DEFAULT in games.shipped()
+    assert read.game == "flatlands" == loader.DEFAULT and loader.DEFAULT in loader.shipped()
     assert (read.of_game.walkers, read.of_game.deer) == (20, 8)
     assert read.store == "sqlite:///flatlands.db"
 

@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 from werkzeug import Response
 
-from flatlands.server.game import games
-from flatlands.server.web.pages import STATIC, Files
+from flatlands.server.game import loader
+from flatlands.server.web.pages import STATIC, StaticFiles
 from flatlands.testkit import simulate
 from tests.processes import ROOT
 
@@ -28,9 +28,9 @@ SEED = 15
 def play(copy):
     """Play the game in a random world, and join its page."""
     simulate.play("flatlands", lambda world: None, simulate.plan(SEED))
-    page = games.GameMaker("flatlands", None, alone=True).page
+    page = loader.GameMaker("flatlands", None, alone=True).page
     assert page == copy / "page"
-    Files(STATIC, Response(status=404), page=page)
+    StaticFiles(STATIC, Response(status=404), page=page)
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -38,7 +38,7 @@ from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.studies import parent
 from flatlands.loadtest.studies.growth.messages import Config, Counts, Near
 from flatlands.loadtest.studies.parent import Parent
-from flatlands.server.game.games import DEFAULT, GameMaker
+from flatlands.server.game.loader import DEFAULT, GameMaker
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import DEFAULT_WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST

@@ -15,7 +15,7 @@ from flatlands.loadtest.studies.connections.dialects import Talk
 from flatlands.loadtest.studies.growth import laws, nodes, sizes, study
 from flatlands.loadtest.studies.growth.others import Others
 from flatlands.loadtest.studies.growth.walkers import SCREEN, Walker
-from flatlands.server.game.games import DEFAULT, GameMaker
+from flatlands.server.game.loader import DEFAULT, GameMaker
 from flatlands.server.node import Node
 from flatlands.server.players.spots import spread_square
 from flatlands.server.runtime.loop import Loop

@@ -11,7 +11,7 @@ from werkzeug import Response
 from werkzeug.test import Client
 
 from flatlands.server.web.joined import join_modules
-from flatlands.server.web.pages import STATIC, Files, laid_over
+from flatlands.server.web.pages import STATIC, StaticFiles, laid_over
 from games.flatlands.tests.browser.acts import ARRIVED, await_camera, place
 from tests.browser.pages import draws, eventually, wait_for
 from tests.processes import ROOT
@@ -39,8 +39,8 @@ class Rollout:
         with (folder / "names.js").open("a") as script:
             script.write("\n// Newer.\n")
         missing = Response(status=404)
-        self.older = Files(STATIC, missing, page=PAGE)
-        self.newer = Files(folder, missing)
+        self.older = StaticFiles(STATIC, missing, page=PAGE)
+        self.newer = StaticFiles(folder, missing)
         self.share = 0.0
         self.missed = 0
         self.chance = random.Random(7)

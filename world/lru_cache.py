@@ -7,7 +7,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Recent(dict[K, V]):
+class LRUCache(dict[K, V]):
     """The results of a function by its argument, of which at most `most` are kept.
 
     `recent[key]` computes a missing result. What was used lately is in the dictionary itself, so

@@ -1,12 +1,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.world.recent import Recent
+from flatlands.world.lru_cache import LRUCache
 
 
 def test_a_value_that_is_used_again_and_again_stays_and_the_rest_is_forgotten():
     asked: list[int] = []
-    recent = Recent(lambda key: asked.append(key) or key * 2, 10)
+    recent = LRUCache(lambda key: asked.append(key) or key * 2, 10)
     for key in range(1, 100):
         assert recent[0] == 0 and recent[key] == key * 2
     assert asked == list(range(100))
@@ -17,7 +17,7 @@ def test_a_value_that_is_used_again_and_again_stays_and_the_rest_is_forgotten():
 @given(st.lists(st.integers(0, 30)), st.integers(2, 12))
 def test_at_most_the_limit_is_kept_and_the_latest_half_for_sure(keys, most):
     asked: list[int] = []
-    recent = Recent(lambda key: asked.append(key) or -key, most)
+    recent = LRUCache(lambda key: asked.append(key) or -key, most)
     used: list[int] = []
     for key in keys:
         known = len(asked)

@@ -6,7 +6,7 @@ import pytest
 
 from flatlands import Game as Engine
 from flatlands import Part, plain
-from flatlands.server.game.messages import fits, in_typescript
+from flatlands.server.game.page_messages import fits, in_typescript
 from flatlands.testkit import World
 
 #: A type, as TypeScript has it, values of it, and others.

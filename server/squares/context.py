@@ -34,8 +34,8 @@ class PlayerListener(Protocol):
     def enter_ignored(self, id: int, seq: int) -> None:
         """Another node has published an enter of a player whose seq is too low to be believed.
 
-        `seq` is at least as high. It is known from when the player was removed, or from a node that
-        is dead or stops, in any square.
+        `seq` is the higher one: that with which the player was removed, or that which it has at a
+        node that is dead or stops, in any square.
         """
 
 
@@ -47,7 +47,7 @@ class SquareObserver(Protocol):
 
 
 class NodeServices(Protocol):
-    """The rest of the node, as its squares know it."""
+    """The rest of the node, as its squares use it."""
 
     @property
     def store_identity(self) -> str:
@@ -57,12 +57,12 @@ class NodeServices(Protocol):
         """Return the session of a player of this node, if it has one."""
 
     def things_changed(self, square: Square) -> None:
-        """Note that other things lie in a square now."""
+        """Note that the things in a square have changed."""
 
 
 class SquareContext:
     """The state that all Subscriptions of a node share, and the parts of the node that they use. It
-    knows where else a player is known, and never changes a replica.
+    finds all replicas with a player, and never changes a replica.
 
     `span` is the length of a square's side in units, and `crowd_from` the number of players from
     which on a square is a crowd. `events` and `things` are all kinds, including those of the game.
@@ -106,22 +106,23 @@ class SquareContext:
         #: that one gives up its player, the other must begin the next incarnation.
         self._contested: set[int] = set()
         self.renewals = LogLimit(seconds=RENEW_EVERY)
-        #: Node -> the squares in which it is heard, or has players.
+        #: Node -> the squares in which its messages were received lately, or in which it has
+        #: players.
         self.squares_by_node: dict[int, set[Square]] = {}
         #: What squares have to do later: the keys are (object, method), the method gets `due`.
         self.due = TimerQueue(loop, lambda key, due: key[1](key[0], due))
 
     def set_player_listener(self, players: PlayerListener) -> None:
-        """Tell `players` of other nodes' players from now on."""
+        """Notify `players` of other nodes' players from now on."""
         self.player_listener = players
 
     def set_observer(self, observer: SquareObserver) -> None:
-        """Tell `observer` of what happens in squares from now on."""
+        """Notify `observer` of what happens in squares from now on."""
         self.observer = observer
 
     def set_reader(self, read: Callable[[Square], None]) -> None:
-        """Call `read` from now on with each square whose things in the store may be unknown here:
-        it is received without a gap only from now on, or news of it was missed."""
+        """Call `read` from now on with each square that must be read from the store: this node has
+        just begun to receive it, or may have missed changes of its things."""
         self.read_square = read
 
     def declare_event(self, kind: TupleKind) -> int:
@@ -140,11 +141,11 @@ class SquareContext:
         self.missed = self.peers.echoed_until, self.loop.now()
 
     def node_appeared(self, node: int, square: Square) -> None:
-        """Note that a node is heard in a square from now on."""
+        """Note that this node receives messages of a node in a square from now on."""
         self.squares_by_node.setdefault(node, set()).add(square)
 
     def node_vanished(self, node: int, square: Square) -> None:
-        """Note that a node, which was heard in a square, is not heard there any more."""
+        """Note that nothing more is expected from a node in a square."""
         squares = self.squares_by_node[node]
         squares.discard(square)
         if not squares:
@@ -190,19 +191,20 @@ class SquareContext:
             self.player_listener.enter_ignored(id, seq)
 
     def _elsewhere(self, node: int, id: int) -> list[Player]:
-        """Return what is known of a player at nodes other than `node` and this one."""
-        known = [replica.players[id] for replica in self.player_index.of(id)]
-        return [player for player in known if player.node not in (node, self.node)]
+        """Return a player as the replicas have it from nodes other than `node` and this one."""
+        found = [replica.players[id] for replica in self.player_index.of(id)]
+        return [player for player in found if player.node not in (node, self.node)]
 
     def forget_contested(self, ids: Iterable[int]) -> None:
-        """Note that players are not known any more in some square, though nobody published it."""
+        """Note that players were removed from some replica, though nobody published that they
+        left."""
         self._contested.difference_update(ids)
 
     def show_again(self, ids: list[int], besides: Square) -> None:
         """Show again, after all other changed squares, those that have any of these players, except
         `besides`.
 
-        A client believes an entry with a lower seq only once it knows the player in no square. So
+        A client believes an entry with a lower seq only while it has the player in no square. So
         the squares that lost the player must be shown first, and these after them.
         """
         for id in ids:

@@ -1,10 +1,9 @@
-"""A crowd: a square with so many players that screens are told of moves roughly.
+"""A crowd: a square with so many players that clients get their moves in a rough form only.
 
-In such a square screens hear of enters, leaves, chat and events of the game as in any other. But
-they are told all moves once per flush, in one message of six bytes each (world/sketches.py) that is
-made once for all. Only the player's own client is told its move exactly. So what a screen gets in a
-second is bounded, however many players move. This module changes nothing between nodes, and no
-replica.
+In such a square clients get enters, leaves, chat and events of the game as in any other. But they
+get all moves once per flush, as six bytes each (world/sketches.py), in one message that is packed
+once for all. Only the player's own client gets its move exactly. So what a client gets in a second
+is bounded, however many players move. This module changes nothing between nodes, and no replica.
 """
 
 from collections.abc import Callable
@@ -24,14 +23,14 @@ from flatlands.world.sketches import LOW_BITS, RISE_MOST, join, sketch
 CROWD_FROM: Final = 300
 CROWD_UNTIL: Final = 0.8
 
-#: The most bytes of sketches a second that a screen gets from one crowd. Moves that do not fit
+#: The most bytes of sketches a second that a client gets from one crowd. Moves that do not fit
 #: wait, the oldest first, and newer ones of the same players replace them.
 SKETCH_RATE: Final = 31_000
 
 #: Bytes of one sketch.
 SKETCH_BYTES: Final = 6
 
-#: A crowd that has told nothing for a while may tell of as many moves at once as in this time.
+#: A crowd that has sent nothing for a while may send as many moves at once as in this time.
 SAVED_MS: Final = 1000
 
 
@@ -58,21 +57,21 @@ class Crowd:
 
     @property
     def has_news(self) -> bool:
-        """Whether there are moves that screens were not told of."""
+        """Whether there are moves that were not sent to clients yet."""
         return bool(self._moved.before)
 
     def without_moves(self, content: BatchContent) -> BatchBody | None:
-        """Return what screens are told at once of a batch, which the replica has just applied: all
-        but its moves."""
+        """Return what of a batch, which the replica has just applied, is sent to clients at once:
+        all but its moves."""
         moved = self._moved
         if not content.others:
             return None
-        # Each event that a screen is not told of is counted once, where newer ones replace it.
+        # Each event that is not sent is counted once, with the newer one that replaces it.
         replaced = max(content.replaced - moved.jumped, 0) + moved.passed
         return protocol.body(BatchContent(b"", content.others, replaced))
 
     def forget(self) -> None:
-        """Drop the moves until now, because no screen holds the square."""
+        """Drop the moves until now, because no client holds the square."""
         self._moved.before.clear()
         self._end_if_small()
 
@@ -108,7 +107,8 @@ class Crowd:
         return news
 
     def _exactly(self, corner: Corner, node: int, some: list[tuple[Player, int]]) -> bytes:
-        """Return a batch with tracks of a node's players, each given with its seq on screens."""
+        """Return a batch with tracks of a node's players, each given with the seq that clients have
+        of it."""
         tracks: list[bytes] = []
         wide: list[bytes] = []
         others: list[Event] = []

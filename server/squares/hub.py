@@ -17,8 +17,8 @@ from flatlands.server.runtime.loop import Loop
 from flatlands.world.grid import Rect, Square
 
 #: Pairs of a number of sessions that hold squares, and the ms from the start of a flush to the next
-#: one. For a number between two of these, the ms lie on a straight line. Each flush costs a write
-#: for each session, so the more there are, the fewer flushes.
+#: one. For a number between two of these, the ms are interpolated linearly. Each flush costs a
+#: write for each session, so the more there are, the fewer flushes.
 FLUSH_INTERVALS_MS: Final = ((400, 25), (2000, 75), (5000, 100))
 
 #: A flush that comes late by more than TIMELY_MS puts off the next one by as much as it is later
@@ -53,7 +53,7 @@ class ClientSession(Protocol):
         """Ask the client for a sign of life."""
 
     def hold(self, before: Rect | None, rect: Rect) -> None:
-        """Show that the client holds the squares of `rect` from now on, instead of those of
+        """Tell the client that it holds the squares of `rect` from now on, instead of those of
         `before` (None: of none)."""
 
     def show(self, squares: Iterable[Square]) -> None:
@@ -64,8 +64,8 @@ class ClientSession(Protocol):
         written at the time `now`."""
 
     def renew_token(self) -> None:
-        """Send the client a token with the player's incarnation, its current place and what it
-        keeps."""
+        """Send the client a token with the player's incarnation, its current place and its
+        persistent fields."""
 
     def send_link(self) -> None:
         """Tell the client whether this node is linked to the others, because that has changed."""
@@ -151,7 +151,7 @@ class Hub:
         #: the others.
         self._changed: set[Square] = set()
         self._again: set[Square] = set()
-        #: Square -> the crowd there, if it has anything to tell in the next flush.
+        #: Square -> the crowd there, if it has anything to send with the next flush.
         self._crowds: dict[Square, HubCrowd] = {}
         self._timer = loop.timer(self.flush)
         self._crowd_timer = loop.timer(self._schedule_flush)
@@ -217,8 +217,8 @@ class Hub:
         """Send a square's snapshot to its sessions just before the next flush, together with
         others; `again`: and once more after them.
 
-        A batch that says to which square a player has gone may still be waiting. If the square that
-        the player left were shown before that is flushed, the player would be in no square.
+        A batch with the square to which a player has gone may still be waiting. If the client got
+        the square that the player left before that batch, it would have the player in no square.
         """
         self._changed.add(square)
         if again:
@@ -239,14 +239,14 @@ class Hub:
         return frozenset(self._holding)
 
     def groups(self) -> list[tuple[Rect, int]]:
-        """Return which squares are held together, and by how many sessions."""
+        """Return each set of squares that sessions hold, and how many sessions hold it."""
         return [(rect, len(group.sessions)) for rect, group in self._groups.items()]
 
     def deliver(self, square: Square, source: int, sent: int, body: BatchBody) -> None:
         """Keep a batch for the sessions that hold a square, until the next flush.
 
-        `source` is what clients know its node by, and `sent` the time by this node's clock, in ms,
-        from which ages in the body count back.
+        `source` is the number by which clients name its node, and `sent` the time by this node's
+        clock, in ms, from which ages in the body count back.
         """
         if square not in self._holding:
             return
@@ -267,7 +267,7 @@ class Hub:
             self._schedule_flush()
 
     def schedule_crowd(self, square: Square, crowd: HubCrowd) -> bool:
-        """Let a crowd tell in the next flush what it has to; return False if no session holds its
+        """Let a crowd send its news with the next flush; return False if no session holds its
         square."""
         if square not in self._holding:
             return False
@@ -355,7 +355,7 @@ class Hub:
     def _collect(self, now: int, own: dict[ClientSession, list[bytes]]) -> dict[Group, None]:
         """Give everything that has arrived to the groups that hold its squares; return these.
 
-        Times in batches are told as ms before `now`. What is for one session is added to `own`.
+        Times in batches become ms before `now`. Batches for one session are added to `own`.
         """
         arrived, self._arrived = self._arrived, {}
         messages, self._messages = self._messages, {}
@@ -377,17 +377,17 @@ class Hub:
                 group.batches += packed
         crowds, self._crowds = self._crowds, {}
         for square, crowd in crowds.items():
-            said = crowd.collect(now)
+            news = crowd.collect(now)
             if crowd.has_news:
                 self._crowds[square] = crowd
-            if not said.batches and not said.crowd:
+            if not news.batches and not news.crowd:
                 continue
             for group in self._holding.get(square, ()):
                 groups[group] = None
-                group.batches += said.batches
-                if said.crowd:
-                    group.crowds.append(said.crowd)
-            for session, batch in said.own:
+                group.batches += news.batches
+                if news.crowd:
+                    group.crowds.append(news.crowd)
+            for session, batch in news.own:
                 own.setdefault(session, []).append(batch)
         return groups
 

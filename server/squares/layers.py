@@ -1,10 +1,10 @@
-"""What a game has written on the ground in the squares of this node.
+"""The bytes that a game has written on the ground, in the squares of this node.
 
 Writes are as in BatchContent (world/batches.py). Nothing is lost that a node wrote just before it
-died: a node puts its writes into the store a moment later, and says with each heartbeat up to when
-that is done. Until then every node keeps what it hears of others, even when it no longer receives
-the square. If the other node dies, it puts the writes into the store itself: it does not matter how
-many nodes do so.
+died: a node saves its writes in the store a moment later, and each of its heartbeats has the time
+up to which they are saved. Until then every other node keeps the writes that it received, even when
+it no longer receives the square. If the writing node dies, the others save the writes for it: it
+does not matter how many nodes do so.
 """
 
 from collections import deque
@@ -84,7 +84,7 @@ class LayerRegistry:
 
     def check(self, writes: Sequence[Any]) -> None:
         """Raise Malformed unless writes, as in BatchContent, are to layers and tiles that exist. A
-        node that knows no layers, such as one that only watches, accepts all."""
+        node without layers, such as one that only watches, accepts all."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
             if self.layers and not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
                 raise Malformed("it writes on tiles that do not exist")
@@ -100,24 +100,24 @@ class LayerRegistry:
         return timely
 
     def note_received(self, node: int, square: Square, writes: Sequence[Any]) -> None:
-        """Keep what a node says was written in a square, as BatchContent has it."""
+        """Keep the writes of a node in a square, as BatchContent has them."""
         self._received.append((self._loop.now(), node, square, writes))
 
     def finish(self) -> None:
-        """Put all that the store may not have there now, since this node stops."""
+        """Save now all that the store may not have, since this node stops."""
         while self._received:
             self._hold(*self._received.popleft()[1:])
         for node in list(self._unstored):
             self._adopt(node)
-        self._say_stored()
+        self._publish_stored()
 
-    def _say_stored(self) -> None:
+    def _publish_stored(self) -> None:
         now: int = self._loop.now()
         stored = [layer.stored_until() for layer in self.layers if layer.is_adopted]
         self._peers.set_stored(min(stored, default=now))
 
     def _check(self) -> None:
-        self._say_stored()
+        self._publish_stored()
         received, peers = self._received, self._peers.peers
         while received and received[0][0] <= self._loop.now() - RECEIVED_CHECKED_AFTER_MS:
             self._hold(*received.popleft()[1:])
@@ -154,20 +154,20 @@ class Layers:
         self._registry = registry
         #: Number of a layer -> its tiles. Layers on which nobody has written are left out.
         self.tiles: dict[int, Tiles] = {}
-        #: Number of a layer -> its tiles that screens are still to be told of.
-        self._untold: dict[int, set[int]] = {}
-        #: The frames that tell screens all of it, or None if it has changed since they were made.
+        #: Number of a layer -> its tiles whose changes clients have not been sent yet.
+        self._unsent: dict[int, set[int]] = {}
+        #: The frames with all of it, or None if it has changed since they were made.
         self._frames: bytes | None = b""
 
     def apply_remote(self, node: int, writes: Sequence[Any]) -> None:
-        """Apply writes that another node tells of, which have been checked."""
+        """Apply writes of another node, which have been checked."""
         if writes:
             timely = self._registry.timely_writes(writes)
             self.apply(timely)
             self._registry.note_received(node, self._square, timely)
 
     def apply(self, writes: Sequence[Any]) -> None:
-        """Apply writes, and tell screens with the next flush what they have changed."""
+        """Apply writes, and send clients the changed tiles with the next flush."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
             tiles = self.tiles.get(layer)
             if tiles is None:
@@ -176,7 +176,8 @@ class Layers:
             self._send_changes(layer, tiles.apply(some))
 
     def fade(self, layer: int, until: int) -> None:
-        """Forget what was written on a layer before a time in ms, and tell screens."""
+        """Forget what was written on a layer before a time in ms, and send clients the changed
+        tiles."""
         if tiles := self.tiles.get(layer):
             self._send_changes(layer, tiles.fade(until))
 
@@ -184,12 +185,12 @@ class Layers:
         if changed:
             self._registry.layers[layer].tiles_changed(self._square, changed)
             self._frames = None
-            self._untold.setdefault(layer, set()).update(changed)
+            self._unsent.setdefault(layer, set()).update(changed)
             self._registry.hub.send(self._square, layer, lambda: self._news(layer))
 
     def _news(self, layer: int) -> bytes:
         """Return what has changed in a layer as a message, or all of it if that is shorter."""
-        values, changed = self.tiles[layer].values, self._untold.pop(layer)
+        values, changed = self.tiles[layer].values, self._unsent.pop(layer)
         if len(changed) * CHANGED.size >= len(values):
             return self._whole(layer)
         packed = [CHANGED.pack(tile, values[tile]) for tile in changed]
@@ -199,13 +200,13 @@ class Layers:
         return protocol.cells(self._square, layer, True, bytes(self.tiles[layer].values))
 
     def frames(self) -> bytes:
-        """Return the WebSocket frames that tell a screen everything."""
+        """Return the WebSocket frames with all tiles of all layers."""
         if self._frames is None:
             self._frames = b"".join([frame(self._whole(layer)) for layer in self.tiles])
         return self._frames
 
     def pages(self) -> list[list[int | bytes]]:
-        """Return the writes that the store may not have, in pages of one message each."""
+        """Return the writes that the store may not have, in pages that each fit a message."""
         return [
             [layer, some[at : at + PAGE_BYTES]]
             for layer, tiles in self.tiles.items()

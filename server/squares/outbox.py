@@ -6,10 +6,10 @@ then takes the place of many. A batch in a crowded square waits longer.
 
 The broker may lose messages, and after the last one of a quiet square nothing would show the others
 that it was lost. So a node with players in a square repeats its number (a keepalive), ever more
-rarely, as long as it says nothing else there: only those who hear the square pay for that. When its
-last player has left, it says a few times that it has nobody there.
+rarely, as long as it publishes nothing else there: only the subscribers of the square pay for that.
+After its last player has left, a few more keepalives say that it has nobody there.
 
-This module never moves a player, and reads no batches of other nodes.
+This module moves no player, and reads no batches of other nodes.
 """
 
 import random
@@ -272,15 +272,15 @@ class Outbox:
         #: The last number in any square.
         self._number = 0
         self._slots = Slots()
-        #: What this node says in squares in which nothing happens.
+        #: What this node sends in squares in which nothing happens.
         self.keepalives = Keepalives(
             bus, self.players_by_square, self._is_waiting, subscriptions, self._end
         )
         #: The squares in which a game wrote something, until the last keepalive there.
         self._wrote: set[Square] = set()
 
-    # Which players are where. Every event but chat messages and those of the game raises
-    # the player's seq.
+    # Which players are where. Every event but chat messages and those of the game raises the
+    # player's seq.
 
     def enter(self, player: Player, square: Square) -> None:
         """Put a player into a square, and publish an enter."""
@@ -294,7 +294,7 @@ class Outbox:
         self._batch(square).enter(player)
 
     def track(self, player: Player, square: Square, replaces: int = 0, leaps: bool = False) -> None:
-        """Publish a player's new track, which replaces `replaces` others that nobody was told of.
+        """Publish a player's new track, which replaces `replaces` others that were never published.
 
         `leaps`: its intent's number does not directly follow those that were obeyed or replaced.
         """
@@ -472,8 +472,8 @@ class Outbox:
 def _enters_first(waiting: tuple[Square, Batch]) -> bool:
     """Return a key that sorts batches in which somebody enters before those with leaves only.
 
-    If this process is killed in between, the others know where a player is that went from one
-    square into another, and not only that it left.
+    If this process is killed in between, the others have learnt where a player went, and not only
+    that it left.
     """
     return not waiting[1].enters
 

@@ -1,9 +1,9 @@
 """The other nodes: which of them are alive, how their clocks differ, and whether this node is
 linked to them.
 
-Every node publishes heartbeats, which say how it is, and nothing of its players. By these, and by
-whether a node is heard in squares, this module judges which nodes are alive. It reports by
-callbacks, and never knows a square.
+Every node publishes heartbeats, with its state and without its players. By these, and by the
+messages of nodes in squares, this module judges which nodes are alive. It reports by callbacks, and
+uses nothing of a square.
 """
 
 import logging
@@ -32,16 +32,15 @@ log = logging.getLogger("flatlands")
 #: With more nodes it is longer.
 HEARTBEAT_EVERY = 1000
 
-#: Nobody hears more heartbeats a second than this.
+#: No node receives more heartbeats a second than this.
 HEARTBEATS_HEARD: float = 50
 
-#: A node from which nothing has come for this long, or for three times as long as it said that its
-#: heartbeats are apart, is dead. Its players may be gone from squares before that
-#: (subscription.py).
+#: A node from which nothing has come for this long, or for three times its own heartbeat interval,
+#: is dead. Its players may be gone from squares before that (subscription.py).
 NODE_DEAD_MS = 3000
 
-#: A node that said that it stops is kept for this long, since its players are on their way back.
-#: The computer players of any node are kept as long, since other nodes take them on.
+#: A node that has announced its stop is remembered for this long, since its players are on their
+#: way back. The computer players of any node are kept as long, since another node takes them over.
 NODE_GONE_MS = 10_000
 
 #: If nothing that this node sends to itself has come back for this long, its link is down. It then
@@ -73,15 +72,15 @@ OTHER_STORES_MOST = 100
 #: Operators are warned of clocks that differ by more than this.
 CLOCKS_APART_MS = 5000
 
-#: A node that starts waits for this long before it is ready. In this time it receives a
-#: heartbeat of every other node, or of more than HEARTBEATS_HEARD.
+#: A node that starts waits for this long before it is ready. In this time it receives a heartbeat
+#: of every other node, or of more than HEARTBEATS_HEARD.
 LISTEN_FOR_MS = 1500
 
 #: The link to one of the broker's servers counts as broken after this time without a sign of life.
 #: The broker asks for one each second.
 LINK_BROKEN_S = 2.5
 
-#: The most other nodes that a node listens to, compatible or not, including those that have just
+#: The most other nodes that a node remembers, compatible or not, including those that have just
 #: died: a world of a thousand nodes may be replaced as a whole. More of them are likely to be
 #: forged. Each takes about a KB of memory.
 NODES_LIMIT = 4096
@@ -101,13 +100,13 @@ UNREADABLE = (
     "all servers, or give each world its own name with --world"
 )
 
-#: What is logged if another node keeps things in another store.
+#: What is logged if another node has another store.
 OTHER_STORE = (
     "another server of this world has a different store, so their players do not see the same "
     "things: compare STORE_URL on all servers"
 )
 
-#: What is logged, and told to operators, if the clocks of nodes differ. Players notice nothing.
+#: What is logged, and shown to operators, if the clocks of nodes differ. Players notice nothing.
 OTHER_CLOCK = (
     f"this server's clock and that of another server of this world differ by more than "
     f"{CLOCKS_APART_MS // 1000} s, so their logs and the ends of moderation actions disagree: let "
@@ -115,7 +114,7 @@ OTHER_CLOCK = (
     "the time with which it began"
 )
 
-#: What is logged, and told to operators, if another node shares the store and is not heard.
+#: What is logged, and shown to operators, if nothing is received from a node with the same store.
 UNHEARD_NODE = (
     "another server uses the same store but a different broker, so their players cannot see each "
     "other: compare BROKER_URL on all servers"
@@ -161,13 +160,13 @@ class Peer:
         self.last_heard = now
         #: When anything last came from it, a heartbeat or a message in a square.
         self.last_message = now
-        #: ALIVE, DRAINING or STARTING, as its last heartbeat said. Before the first one it may be a
+        #: ALIVE, DRAINING or STARTING, as in its last heartbeat. Before the first one it may be a
         #: node that was never ready.
         self.state = STARTING
-        #: ms between its heartbeats, as its last one said. A node that was heard only in squares
+        #: ms between its heartbeats, as in its last one. A node whose messages came only in squares
         #: may send its first one as late as any node does; until then it lives.
         self.every = HEARTBEAT_INTERVAL_MOST_MS
-        #: How much it has, as its last heartbeat said.
+        #: Its load, as in its last heartbeat.
         self.load = NodeLoad()
         #: Its time, before which all that it wrote on the ground is in the store.
         self.stored = 0
@@ -181,12 +180,13 @@ class Peer:
 
     @property
     def is_measured(self) -> bool:
-        """Whether enough heartbeats have come to tell a wrong clock from a few late ones."""
+        """Whether enough heartbeats have come to distinguish a wrong clock from a few late
+        messages."""
         return len(self._recent) == RECENT_BEATS
 
     @property
     def silent_since(self) -> int:
-        """The time since which it has been silent, although it could be heard."""
+        """The time since which it has been silent, although its messages could have come."""
         return max(self.last_heard, self.last_message)
 
     def sample(self, now: int, sent: int) -> int:
@@ -240,9 +240,9 @@ class Peers:
         self.broken: list[str] = []
         #: Whether what this node sends itself comes back, and all of the broker's servers answer.
         self.broker_up = True
-        #: Whether players of this node see those of all others, as far as it knows.
+        #: Whether players of this node see those of all others, as far as this node can find out.
         self.is_linked = True
-        #: Whether some node is known to live but is not heard (cluster/split_brain.py).
+        #: Whether some node lives whose messages do not come (cluster/split_brain.py).
         self.split_brain = False
         #: When something last came back (or this object was made), and when something first did.
         self._last_echo = loop.now()
@@ -256,8 +256,8 @@ class Peers:
         self.clocks_apart = 0
         #: The channels from which nothing comes although the link is up.
         self.deaf: set[str] = set()
-        #: When this node's heartbeat last came back, in how many ms it said that the next one
-        #: comes, and when that is due.
+        #: When this node's heartbeat last came back, the interval to the next one in ms, and when
+        #: that is due.
         self._own_heartbeat_at = self._last_echo
         self.every = HEARTBEAT_EVERY
         self._next_beat = 0
@@ -276,7 +276,7 @@ class Peers:
         self._gone, self._link_changed = gone, link_changed
 
     def set_load(self, load: NodeLoad) -> None:
-        """Note how much this node has: app.py, which has the connections, knows."""
+        """Note the load of this node, as app.py has measured it."""
         self.load = load
 
     def set_stored(self, until: int) -> None:
@@ -294,7 +294,7 @@ class Peers:
 
         Of incompatible nodes, the later one yields. A node that was once ready does not become
         unready because of them. One that never was waits until the incompatible ones are gone,
-        unless it knows a compatible node that was ready.
+        unless there is a compatible node that was ready.
         """
         reasons = self.broken.copy()
         if self._first_echo is None or self._loop.now() - self._last_echo > LINK_DEAF_MS:
@@ -322,10 +322,10 @@ class Peers:
 
     def note_message(self, node: int, sent: int) -> int:
         """Note a message that a node published in a square at its time `sent`: it is alive, and its
-        clock is measured if it is not known yet.
+        clock is measured if it was not yet.
 
         Returns the ms to add to the node's times to make them this node's. Raises Malformed if the
-        node is new, and one more than this node listens to.
+        node is new, and one more than this node remembers.
         """
         if node == self._id:
             return 0
@@ -338,18 +338,18 @@ class Peers:
         return peer.offset
 
     def knows(self, node: int) -> bool:
-        """Return whether a node was heard lately, compatible or not."""
+        """Return whether anything came from a node lately, compatible or not."""
         return node in self.peers or node in self.dead or node in self.incompatible
 
     def note_split_brain(self, split_brain: bool) -> None:
-        """Note whether some node lives but is not heard."""
+        """Note whether some node lives whose messages do not come."""
         if split_brain:
             self.warn(UNHEARD_NODE)
         self.split_brain = split_brain
         self._check_link()
 
     def source(self, node: int) -> int:
-        """Return the number by which clients know a node: 0 is this node itself.
+        """Return the number by which clients name a node: 0 is this node itself.
 
         Raises KeyError for an unknown node.
         """
@@ -359,7 +359,7 @@ class Peers:
         return peer.source
 
     def _peer(self, node: int) -> Peer | None:
-        """Return what is known of a node, which may be new; None if it is one too many."""
+        """Return the Peer of a node, which may be new; None if it is one too many."""
         peer = self.peers.get(node)
         if peer is None and self._has_room():
             dead = self.dead.pop(node, None)
@@ -377,13 +377,13 @@ class Peers:
         return False
 
     def is_alive(self, node: int, since: float = inf) -> bool:
-        """Return whether another node is alive and, if it is stopping, has said anything since a
+        """Return whether another node is alive and, if it is stopping, has sent anything since a
         time."""
         peer = self.peers.get(node)
         return peer is not None and (peer.state != DRAINING or peer.last_message >= since)
 
     def count(self) -> int:
-        """Return how many nodes there are, as far as this one knows."""
+        """Return how many nodes there are: this one, and those that it has received."""
         return len(self.peers) + 1
 
     def publish(self, state: int) -> None:
@@ -423,8 +423,8 @@ class Peers:
             self.note_incompatible(node, OTHER_GROUND, silence)
             return
         if beat.ring != self._bus.broker.identity:
-            # It is heard even so: Redis has one space of channels for all its databases, and two
-            # URLs may name one broker. Its store is probably another one, too.
+            # Its messages come even so: Redis has one space of channels for all its databases, and
+            # two URLs may name one broker. Its store is probably another one, too.
             self.note_incompatible(node, OTHER_BROKERS, silence)
             if self.peers.pop(node, None) or self.dead.pop(node, None):
                 self._gone(node, True)
@@ -467,7 +467,7 @@ class Peers:
         self._check_link()
 
     def note_other_store(self, own: str, other: str) -> None:
-        """Note that another node keeps things in another store; both are named by identities."""
+        """Note that another node has another store; both are named by identities."""
         now = self._loop.now()
         self._loop.stats["other_stores"] += 1
         if len(self._other_stores) >= OTHER_STORES_MOST:
@@ -525,7 +525,7 @@ class Peers:
                     self.warn(OTHER_CLOCK, f" (node {id}: {-offset / 1000:+.0f} s)")
 
     def mark_all_heard(self, now: int) -> None:
-        """Count all nodes as heard now, because this node could not hear them."""
+        """Count all nodes as heard now, because their messages could not come."""
         for peer in (*self.peers.values(), *self.dead.values()):
             peer.last_heard = max(peer.last_heard, now)
 
@@ -552,7 +552,8 @@ class Peers:
         now = self._loop.now()
         echoes_return = now - self._last_echo <= LINK_FRESH_MS
         if echoes_return and not self.echoes_return:
-            # No other node could be heard in the meantime, so each may be silent as long again.
+            # No message of another node could come in the meantime, so each may be silent as long
+            # again.
             self.mark_all_heard(now)
         self.echoes_return = echoes_return
         self.broker_up = echoes_return and not self.broken

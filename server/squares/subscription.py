@@ -45,27 +45,27 @@ ECHO_WITHIN: Final = 250
 #: so screens mostly see at once all squares that they begin to hold at once.
 SYNC_ANSWER_MS: Final = 60
 
-#: A node with players in a square that says nothing there for SILENT_AFTER ms, longer than
+#: A node with players in a square that publishes nothing there for SILENT_AFTER ms, longer than
 #: keepalives (outbox.py) are apart, is asked for its full state. If it is still silent LOST_AFTER
 #: ms after the sync request has come back, it has no players there any more: a leave was lost, or
 #: it is dead. So a dead node's players are gone within five seconds, however rare heartbeats are.
 SILENT_AFTER: Final = 3500
 LOST_AFTER: Final = 1000
 
-#: ms until silent nodes are looked for again, if some were asked, or if this node may not have
-#: heard them.
+#: ms until silent nodes are looked for again, if some were asked, or if their messages may not have
+#: come.
 CHECK_AGAIN: Final = 250
 
 #: This node has stood still if it looks for silent nodes more than this many ms too late.
 STOOD_STILL: Final = 500
 
-#: If this node may not have heard the others, they have this many ms to say something before they
+#: If messages of the others may not have come, they have this many ms to send something before they
 #: are asked: their own links may come back later.
 FORGIVEN: Final = 3000
 
 
-#: What a message to screens about things is about, as the hub is told. One about a layer has the
-#: layer's number.
+#: The subject of a message to clients about things, for the hub. One about a layer has the layer's
+#: number as its subject.
 _THINGS: Final = -1
 
 
@@ -97,12 +97,12 @@ class PeerCursor:
         #: The number of the full state whose pages are coming, and page -> its entries.
         self._begun = 0
         self._pages: dict[int, list[EnterEvent]] = {}
-        #: The number of the hub's last flush when the node last said something, and the time, by
-        #: the node's clock, of the first thing that it said since that flush.
+        #: The number of the hub's last flush when the node last sent something, and the time, by
+        #: the node's clock, of the first message since that flush.
         self._flush = self._since = 0
 
     def flush_before_slot_reuse(self, hub: Hub, square: Square, sent: int) -> None:
-        """Let screens see what came from the node before what it said at the time `sent` is read,
+        """Flush what came from the node before a message that it sent at the time `sent` is read,
         if that is so much later that a slot may have become another player's: this node has stood
         still, and now reads everything at once."""
         if hub.number != self._flush:
@@ -175,8 +175,8 @@ class SquareView:
             self.invalidate()
 
     def snapshot(self) -> bytes:
-        """Return the WebSocket frames of the square's snapshot, of the things that lie in it, and
-        of what a game has written there.
+        """Return the WebSocket frames of the square's snapshot, of its things, and of what a game
+        has written there.
 
         Call it only once `ready` is set.
         """
@@ -196,7 +196,7 @@ class SquareView:
             self._context.hub.invalidate(self._square)
 
     def send_things(self) -> None:
-        """Send what lies in the square now to its screens, with the next flush."""
+        """Send the things in the square to its clients, with the next flush."""
         self._snapshot = None
         self._context.hub.send(self._square, _THINGS, self._all_things)
         self._context.loop.guarded(self._context.services.things_changed, self._square)
@@ -205,7 +205,8 @@ class SquareView:
         return protocol.things(self._square, self._things.all())
 
     def send(self, node: int, sent: int, content: BatchContent, body: BatchBody) -> None:
-        """Tell screens and the node of a batch, which the replica has just applied."""
+        """Send a batch, which the replica has just applied, to clients, and its events to the
+        observer."""
         if content.writes and not content.events:
             return
         context, square = self._context, self._square
@@ -242,18 +243,18 @@ class Subscription:
         #: How many need it: all screens that hold it as one, and each of this node's players in it.
         self.needs = 0
         self.replica = Replica(square, context.span, context.tombstones, context.player_index)
-        #: What lies in it.
+        #: The things in it.
         self.things = Things()
         #: What the game has written in it; None if the game writes nowhere.
         self.layers = (
             Layers(square, context.layer_registry) if context.layer_registry.layers else None
         )
-        #: What screens see of it.
+        #: What clients get of it.
         self.view = SquareView(square, context, self.replica, self.things, self.layers)
-        #: What this node asks the others about it, and what it answers them.
+        #: Asks the other nodes for their full states, and answers such requests.
         self.sync = Sync(square, channel, context, self.layers)
-        #: The other nodes that are heard here, by their ids. A node that has players in the replica
-        #: is one of them.
+        #: The other nodes whose messages have come here, by their ids. A node that has players in
+        #: the replica is one of them.
         self.cursors: dict[int, PeerCursor] = {}
         self._context = context
         #: This node's batches that have not come back from the broker, the oldest first.
@@ -293,9 +294,9 @@ class Subscription:
         """Repair what may be wrong after players of a node were removed without a leave or gone.
 
         `gone` are their ids. Another node, or this one, may have published an enter of one of them,
-        here or in another square. It may not have been believed: by this node, because it knew the
-        player here, or by clients, because a client knows a player in one square only. And no
-        screen may get an enter of one of them after a snapshot that does not have them.
+        here or in another square. It may not have been believed: by this node, because it had the
+        player here, or by clients, because a client has a player in one square only. And no screen
+        may get an enter of one of them after a snapshot that does not have them.
         """
         context = self._context
         context.forget_contested(gone)
@@ -310,7 +311,7 @@ class Subscription:
     # Sync requests.
 
     def reset(self) -> None:
-        """Ask the other nodes what is here, because their messages may have been lost."""
+        """Ask the other nodes for their full states, because their messages may have been lost."""
         self._forgive(self._context.loop.now())
         self.sync.request()
 
@@ -360,7 +361,7 @@ class Subscription:
 
     def _receive_batch(self, batch: Batch, payload: bytes) -> None:
         """Apply a batch, this node's own or another's. Raises Malformed."""
-        column, row, node, previous, number, sent, *said = batch
+        column, row, node, previous, number, sent, *items = batch
         if (column, row) != self.square:
             raise Malformed("it is for another square")
         if node in self._context.peers.incompatible:
@@ -370,7 +371,7 @@ class Subscription:
             # An earlier batch was lost, or this one came too late, or twice.
             self._apply_own(number)
             return
-        content = peer_batches.read_content(self._context.events, *said)
+        content = peer_batches.read_content(self._context.events, *items)
         if content.writes:
             self._context.layer_registry.check(content.writes)
             body = protocol.body(content)
@@ -396,26 +397,26 @@ class Subscription:
         cursor.last_heard = now
         cursor.flush_before_slot_reuse(context.hub, self.square, sent_there)
         complete = previous in (0, cursor.number)
-        said = content
+        fresh = content
         if content.others or not complete:
             slots_known = complete or sent_there - cursor.complete_until < SLOT_RESTS
-            said = self._without_stale(node, content, slots_known, now)
+            fresh = self._without_stale(node, content, slots_known, now)
         # With 0 as `previous` the node had no player here before this batch, so players of that
-        # node that are known here and not in the batch are gone.
+        # node that are in the replica and not in the batch are gone.
         gone: list[int] = []
         if previous == 0:
             gone = self.replica.drop(node, {event[1] for event in content.others})
-        gone += self.replica.apply(node, sent, said, now)
-        self.view.send(node, sent, said, body if said is content else protocol.body(said))
+        gone += self.replica.apply(node, sent, fresh, now)
+        self.view.send(node, sent, fresh, body if fresh is content else protocol.body(fresh))
         if self.layers is not None:
-            self.layers.apply_remote(node, said.writes)
+            self.layers.apply_remote(node, fresh.writes)
         if gone:
             self._repair_after_removal(gone, node)
         if complete:
             cursor.complete(number, sent_there)
             self.sync.close_gap(node)
         else:
-            # What a node said before it was heard here is not lost.
+            # Nothing is lost that the node sent before the first message that came.
             context.loop.stats["gaps"] += 0 < cursor.last < previous
             cursor.last = number
             self.sync.request_after_gap(node)
@@ -423,17 +424,17 @@ class Subscription:
     def _without_stale(
         self, node: int, content: BatchContent, slots_known: bool, now: int
     ) -> BatchContent:
-        """Return what is not stale of a batch of another node: no tracks, unless it is known whose
-        the slots are, and no enters that are older than the removal of their players."""
-        said = content
+        """Return what is not stale of a batch of another node: no tracks, unless its slots are
+        certain, and no enters that are older than the removal of their players."""
+        fresh = content
         if not slots_known:
-            # A slot may have become another player's since. The full state will tell.
-            said = said._replace(tracks=b"", wide=b"")
+            # A slot may have become another player's since. The full state will have that.
+            fresh = fresh._replace(tracks=b"", wide=b"")
         if old := self._context.notify_player_changes(node, self.replica, content.others, now):
-            # Clients hold fewer squares, so they may not know that the player was removed since:
-            # they would believe the old enter, and show a player who is not there.
-            said = said._replace(others=[event for event in said.others if event not in old])
-        return said
+            # Clients hold fewer squares, so they may not have seen the player removed since: they
+            # would believe the old enter, and show a player who is not there.
+            fresh = fresh._replace(others=[event for event in fresh.others if event not in old])
+        return fresh
 
     def _apply_full_state(self, state: FullState) -> None:
         node = state.node
@@ -493,10 +494,10 @@ class Subscription:
         self.sync.request_after_gap(node)
 
     def _cursor(self, node: int, now: int) -> PeerCursor:
-        """Return what is heard here from another node.
+        """Return the cursor of another node, which may be new.
 
-        Call it only for a node that Peers knows: what squares keep of a node is removed only once
-        Peers finds it dead.
+        Call it only for a node that Peers has: cursors are removed only once Peers finds a node
+        dead.
         """
         cursor = self.cursors.get(node)
         if cursor is None:
@@ -506,10 +507,10 @@ class Subscription:
             self._context.node_appeared(node, self.square)
         return cursor
 
-    # The things that lie in it.
+    # The things in it.
 
     def _apply_changes(self, changes: ThingChanges) -> None:
-        """Apply what a node, this one or another, has published about things."""
+        """Apply the changes of things that a node, this one or another, has published."""
         context, gone = self._context, changes.gone
         things = peer_batches.read_things(changes.things, context.things)
         own = context.services.store_identity
@@ -521,7 +522,8 @@ class Subscription:
             self.view.send_things()
 
     def apply_stored_things(self, things: list[PlacedThing], begun: int) -> None:
-        """Apply what the store had in this square at a moment after the node time `begun`."""
+        """Apply the things that the store had in this square at a moment after the node time
+        `begun`."""
         if self.things.replace(things, begun):
             self.view.send_things()
 
@@ -539,7 +541,7 @@ class Subscription:
 
     def has_returned(self, number: int) -> bool:
         """Return whether this node's batch or full state with a number has come back from the
-        broker: then nobody hears it later than what is published now."""
+        broker: then nobody receives it later than what is published now."""
         return self._last_returned >= number
 
     def _echo_overdue(self, due: int) -> None:
@@ -586,7 +588,7 @@ class Subscription:
         self._remove_all(node, () if computers else self._computer_players())
 
     def _computer_players(self) -> list[int]:
-        """Return the computer players here, except those that have since been heard elsewhere."""
+        """Return the computer players here, except those that another node has published since."""
         player_index = self._context.player_index
         return [
             id
@@ -596,8 +598,7 @@ class Subscription:
         ]
 
     def _remove_all(self, node: int, but: Collection[int] = ()) -> bool:
-        """Remove a node's players, except `but`, and forget what it said; return whether there were
-        any."""
+        """Remove a node's players, except `but`, and its cursor; return whether there were any."""
         last_heard = self.cursors[node].last_heard if node in self.cursors else 0
         if self.cursors.pop(node, None) is not None:
             self._context.node_vanished(node, self.square)
@@ -606,7 +607,7 @@ class Subscription:
         if gone:
             self._repair_after_removal(gone, node)
         if self.replica.hosts(node):
-            # If it lives, it must say that it still has them.
+            # If it lives, it must publish that it still has them.
             self._cursor(node, last_heard)
         return bool(gone)
 
@@ -620,7 +621,7 @@ class Subscription:
         that were asked and did not answer."""
         context, now = self._context, self._context.loop.now()
         if now - due > STOOD_STILL or not context.peers.echoes_return:
-            # What they said may not have come, or may not have been read yet.
+            # Their messages may not have come, or may not have been read yet.
             self._forgive(now)
             self._later(Subscription._check_silent_nodes, now + CHECK_AGAIN)
             return
@@ -632,12 +633,12 @@ class Subscription:
             elif not self.replica.hosts(node):
                 self._remove_all(node)
             elif not context.peers.is_alive(node, self.sync.returned_at):
-                # One that is dead, or stops, keeps its players here as long as Peers says. It may
+                # One that is dead, or stops, keeps its players here until Peers forgets it. It may
                 # live again.
                 soonest = min(soonest, now + CHECK_AGAIN)
             elif self.sync.is_confirmed and silent <= self.sync.returned_at <= now - LOST_AFTER:
-                # If it is dead, another node will have its computer players soon. If it has said
-                # anything elsewhere since it was asked, it lives, and has nobody here.
+                # If it is dead, another node will have its computer players soon. If anything came
+                # from it elsewhere since it was asked, it lives, and has nobody here.
                 speaks = context.peers.peers[node].last_message >= self.sync.returned_at
                 keeps = not speaks and cursor.last_heard > now - NODE_GONE_MS
                 lost = self._remove_all(node, self._computer_players() if keeps else ())

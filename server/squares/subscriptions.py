@@ -102,13 +102,14 @@ class Subscriptions:
         subscription.end()
 
     def seq(self, id: int) -> int:
-        """Return the highest seq that is known of a player in any square, or -1 if none is."""
+        """Return the highest seq of a player in any square, or -1 if there is none."""
         removed_at = self._context.tombstones.seq(id, self._loop.now())
         player = self.player(id)
         return removed_at if player is None else max(removed_at, player.seq)
 
     def player(self, id: int) -> Player | None:
-        """Return what is known of a player, by its highest seq in any square, or None."""
+        """Return a player as the square has it where its seq is highest; None if no square has
+        it."""
         found = [replica.players[id] for replica in self._context.player_index.of(id)]
         return max(found, key=lambda player: player.seq, default=None)
 
@@ -122,7 +123,7 @@ class Subscriptions:
             if subscription is not None:
                 yield from subscription.replica.players.values()
 
-    # What screens see.
+    # What clients get.
 
     def snapshot(self, squares: Iterable[Square]) -> bytes:
         """Return the WebSocket frames of these squares' snapshots.
@@ -132,22 +133,22 @@ class Subscriptions:
         some = [self.by_square[square].view for square in squares]
         return b"".join([view.snapshot() for view in some if view.ready])
 
-    # What lies there.
+    # The things in squares.
 
     def declare_things(self, kinds: Mapping[int, TupleKind]) -> None:
         """Take the kinds of things of the game, by their numbers."""
         self._context.things.update(kinds)
 
     def read(self, square: Square) -> None:
-        """Read again from the store what lies in a square, because news of it was missed."""
+        """Read a square's things from the store again, because changes may have been missed."""
         self._context.read_square(square)
 
     def publish_things(
         self, square: Square, things: Sequence[PlacedThing], gone: Sequence[str | int]
     ) -> None:
-        """Publish what has changed about the things of a square; arguments as in ThingChanges.
+        """Publish changes of the things in a square; arguments as in ThingChanges.
 
-        If the broker refuses the message, this node's own screens see the change anyway.
+        If the broker refuses the message, this node's own clients see the change anyway.
         """
         store = self._context.services.store_identity
         message = pack(ThingChanges(*square, self._context.node, store, things, gone))

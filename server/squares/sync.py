@@ -1,10 +1,11 @@
-"""The sync requests of one square: when this node asks what the others have there, and its answers.
+"""The sync requests of one square, by which nodes ask each other for their full states, and the
+answers.
 
 A request is repeated until it has come back from the broker: only then is it certain that messages
 are received. If it does not come back, though other messages do, this node subscribes again. An
-answer is the full state of the players that this node has in the square, and of what it knows of
-writes there. This module never decides that something is missing, and never reads what the others
-answer: subscription.py does.
+answer has the players of this node in the square, and the writes there that the store may not have.
+This module never decides that something is missing, and never reads the answers of others:
+subscription.py does.
 """
 
 import random
@@ -23,8 +24,8 @@ REQUEST_AGAIN_MS = 100
 #: The longest pause until a sync request is repeated.
 REQUEST_AGAIN_MOST_MS = 2000
 
-#: A node publishes its full state of a square at most once in this time. For as long after a
-#: sync request it does not ask again for what was lost in the square.
+#: A node publishes its full state of a square at most once in this time. For as long after a sync
+#: request it does not ask again for what was lost in the square.
 FULL_STATE_EVERY_MS: Final = 200
 
 
@@ -153,9 +154,8 @@ class Sync:
         self.publish_full_state()
 
     def publish_full_state(self) -> None:
-        """Publish this node's full state, if it has players here or knows of writes, or a
-        keepalive, if it had players a moment ago: now, or FULL_STATE_EVERY_MS after the
-        last time."""
+        """Publish this node's full state, if it has players or unsaved writes here, or a keepalive,
+        if it had players a moment ago: now, or FULL_STATE_EVERY_MS after the last time."""
         outbox = self._context.outbox
         wrote = self._layers is not None and bool(self._layers.tiles)
         if self._square in outbox.players_by_square or self._square in outbox.keepalives or wrote:

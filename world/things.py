@@ -1,8 +1,8 @@
-"""Things that lie in a square, and what a node knows of them.
+"""The things in a square, as a node has them.
 
 A thing has an id, and a version that grows whenever something about it changes. Of two things with
-the same id, the one with the higher version counts, so news may come twice and in any order. This
-module never reads a store, and packs and sends nothing.
+the same id, the one with the higher version counts, so changes may come twice and in any order.
+This module never reads a store, and packs and sends nothing.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 
 class PlacedThing(Protocol):
-    """A thing of any kind: a named tuple that begins with these fields. It lies at (x, y), in units
+    """A thing of any kind: a named tuple that begins with these fields. It is at (x, y), in units
     from the square's corner."""
 
     @property
@@ -32,7 +32,7 @@ class PlacedThing(Protocol):
 
 
 class _Note(NamedTuple):
-    """The last news of an id, at the time `at` in ms: the thing, or None if this version is
+    """The last change of a thing, at the time `at` in ms: the thing, or None if this version is
     gone."""
 
     version: int
@@ -46,23 +46,22 @@ class _Note(NamedTuple):
 
 
 class Things:
-    """The things of one square, as news and reads of the store make them.
+    """The things of one square, as changes by nodes and reads of the store make them.
 
-    News comes from nodes that have changed something. A read of the store gives everything. Times
-    are node time in ms.
+    A read of the store gives all things. Times are node time in ms.
     """
 
     def __init__(self) -> None:
         self._notes: dict[str, _Note] = {}
-        #: Whether anything lies in the square.
+        #: Whether there is anything in the square.
         self.any = False
 
     def change(
         self, things: Iterable[PlacedThing], gone: Iterable[tuple[str, int]], now: int
     ) -> bool:
-        """Apply news: things that are new or changed, and (id, version) of those that are gone.
+        """Apply changes: things that are new or changed, and (id, version) of those that are gone.
 
-        Returns whether what lies in the square has changed.
+        Returns whether the things in the square have changed.
         """
         before = self.all()
         for thing in things:
@@ -72,15 +71,15 @@ class Things:
         return self._differs(before)
 
     def _note(self, id: str, note: _Note) -> None:
-        known = self._notes.get(id)
-        if known is None or note.rank > known.rank:
+        before = self._notes.get(id)
+        if before is None or note.rank > before.rank:
             self._notes[id] = note
 
     def replace(self, things: Iterable[PlacedThing], begun: int) -> bool:
         """Apply everything that the store had in this square at some moment after `begun`.
 
-        News that has come since `begun` may be newer, and counts by its versions. Returns whether
-        what lies in the square has changed.
+        A change that has come since `begun` may be newer, and counts by its version. Returns
+        whether the things in the square have changed.
         """
         before = self.all()
         later = [(id, note) for id, note in self._notes.items() if note.at >= begun]
@@ -95,14 +94,14 @@ class Things:
         return now != before
 
     def get(self, id: str) -> PlacedThing | None:
-        """Return the thing with this id, or None if none lies in the square."""
+        """Return the thing with this id, or None if it is not in the square."""
         note = self._notes.get(id)
         return None if note is None else note.thing
 
-    def lying(self) -> list[PlacedThing]:
-        """Return all things that lie in the square, in any order."""
+    def placed(self) -> list[PlacedThing]:
+        """Return all things in the square, in any order."""
         return [note.thing for note in self._notes.values() if note.thing is not None]
 
     def all(self) -> list[PlacedThing]:
         """Return all things that lie in the square, by kind and id."""
-        return sorted(self.lying(), key=lambda thing: (thing.kind, thing.id))
+        return sorted(self.placed(), key=lambda thing: (thing.kind, thing.id))

@@ -1,9 +1,9 @@
 """Guests and hosts: finds the player that sent an invitation, at this node or at another, and the
 place beside it at which the guest begins.
 
-The node that has the host chooses the place, since it knows who else stands around. This module is
-only asked about signed invitations (server/clients/tokens.py), so a client cannot use it to find
-any player whose id it knows.
+The node that has the host chooses the place, since it has the other players around the host. This
+module is only asked about signed invitations (server/clients/tokens.py), so a client cannot use it
+to find any player by its id.
 """
 
 import itertools

@@ -34,9 +34,9 @@ _Cells = dict[tuple[int, int], list[tuple[int, int, Player]]]
 class Meetings:
     """Looks for players who meet, that is, who come within `reach` units of each other.
 
-    `on_meet` is called with a resident and the other player; it returns whether the game was told.
-    `squares` are those that this node receives, and `residents` its players by their ids; players
-    that have lost their connection meet nobody.
+    `on_meet` is called with a resident and the other player; it returns whether the game took the
+    call. `squares` are those that this node receives, and `residents` its players by their ids;
+    players that have lost their connection meet nobody.
     """
 
     def __init__(
@@ -121,6 +121,6 @@ class Meetings:
         if other.dimmed or resident.session is None:
             return False
         a, b = resident.track, other.track
-        # Where they were before these tracks is not known any more.
-        known = min(max(since, a.start, b.start), now)
-        return first_contact(a, b, self._reach, known, now) is not None
+        # Where they were before these tracks is not stored any more.
+        begun = min(max(since, a.start, b.start), now)
+        return first_contact(a, b, self._reach, begun, now) is not None

@@ -1,8 +1,8 @@
 """Moderation: who is kept out, who is muted, and whether newcomers are let in.
 
 Each action of an operator is an item in the store, which expires by itself. Every node reads all
-actions every two seconds and applies those that are new; the node that was asked applies its own
-at once. Without a store only that node does, and forgets them when it stops. server/web/admin.py
+actions every two seconds and applies those that are new; the node that was asked applies its own at
+once. Without a store only that node does, and forgets them when it stops. server/web/admin.py
 checks who may act. Whoever can write to the store can act too.
 """
 
@@ -61,7 +61,8 @@ ACTIONS_MOST: Final = 1000
 
 class _Action(NamedTuple):
     """An action that is in force until the node time `until`; one that ends another has 0. It was
-    applied at the node time `at`, which tells it from an earlier action on the same subject."""
+    applied at the node time `at`, which distinguishes it from an earlier action on the same
+    subject."""
 
     at: int
     until: int
@@ -72,7 +73,7 @@ _Actions = dict[tuple[str, str], _Action]
 
 
 class Moderation:
-    """The actions that are in force, as this node knows them.
+    """The actions that are in force, as this node last read or applied them.
 
     `subject` is what an action applies to: for KICK and MUTE a player's id in digits, for BY_OWNER
     the first OWNER_PREFIX_CHARS characters of an owner or, for a player without a key, as many
@@ -128,7 +129,7 @@ class Moderation:
                         self._apply(by_id, id, 0)
         if action in BY_OWNER:
             for owner_prefix, ids in self._ids.items():
-                # The key must be known for as long as the action is in force.
+                # The link to the owner must last as long as the action.
                 if (
                     subject in ids
                     and self.seconds(OWNER_LINK, f"{owner_prefix} {subject}") < seconds
@@ -198,7 +199,7 @@ class Moderation:
             entries += [(action, str(id)), (by_owner, f"{id:016x}")]
         return max(self.seconds(*entry) for entry in entries)
 
-    # What all nodes know.
+    # What all nodes share.
 
     def _exchange(self) -> None:
         """Write the actions that were applied here, and read all."""
@@ -210,11 +211,11 @@ class Moderation:
             self._exchanging, now = False, self._loop.now()
             for entry in given.items() & self._unwritten.items():
                 del self._unwritten[entry[0]]
-            known: _Actions = {}
+            read: _Actions = {}
             for item in items:
                 action, subject, at, *ends = msgpack.unpackb(item.body)
-                known[action, subject] = _Action(at, 0 if ends else now + item.delay)
-            self._learn({**known, **self._unwritten})
+                read[action, subject] = _Action(at, 0 if ends else now + item.delay)
+            self._learn({**read, **self._unwritten})
 
         def failed() -> None:
             self._exchanging = False
@@ -239,7 +240,7 @@ class Moderation:
         return items[len(over) :]
 
     def _learn(self, entries: _Actions) -> None:
-        """Know these actions from now on, and carry out those that are new."""
+        """Replace all actions with these, and carry out those that are new."""
         before, now = self._known, self._loop.now()
         last = sorted(entries.items(), key=lambda one: one[1].until)[-ACTIONS_MOST:]
         self._known = {key: entry for key, entry in last if entry.until > now}
@@ -277,14 +278,14 @@ class Moderation:
     def _meant(self, subject: str) -> list[Resident]:
         """Return the players of this node that an action applies to, by id or by key. For an
         OWNER_LINK these are the others with that key."""
-        first, _, known = subject.partition(" ")
+        first, _, linked = subject.partition(" ")
         owner_prefixes = {first} | {
             owner_prefix for owner_prefix, ids in self._ids.items() if subject in ids
         }
         return [
             r
             for r in self._residents.by_id.values()
-            if str(r.id) != known
+            if str(r.id) != linked
             and (
                 r.owner[:OWNER_PREFIX_CHARS] in owner_prefixes
                 or subject in (str(r.id), f"{r.id:016x}")
@@ -292,7 +293,7 @@ class Moderation:
         ]
 
     def _enforce(self, resident: Resident) -> None:
-        """Send a player away if it is kicked, and say so if it is silenced."""
+        """Send a player away if it is kicked, and report it if it is silenced."""
         seconds = self._against(KICK, resident.id, resident.owner)
         if seconds or self.is_muted(resident.id, resident.owner):
             self._silenced(resident.id)

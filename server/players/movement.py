@@ -19,7 +19,7 @@ from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.world.grid import Grid, Rect, Viewport
 from flatlands.world.track import PACE_USUAL, UNIT, Goal, Heading, Intent, Land, Track, leg, stand
 
-#: An intent takes effect at most this long in the past, however old it says it is.
+#: An intent takes effect at most this long in the past, however old its client claims it to be.
 INTENT_AGE_MS: Final = 200
 
 #: A leg that may be continued is replaced by the next one this long before it ends.
@@ -79,11 +79,13 @@ class Movement:
         self._overslept = TimerQueue(loop, self._wake)
 
     def set_steps(self, steps: Steps) -> None:
-        """Let `steps` notice when players come to other tiles, since the game wants to know."""
+        """Let `steps` notice when players come to other tiles, since the game has a hook for
+        that."""
         self.steps = steps
 
     def set_touches(self, touches: Touches) -> None:
-        """Let `touches` notice when players come near things, since the game wants to know."""
+        """Let `touches` notice when players come near things, since the game has a hook for
+        that."""
         self.touches = touches
 
     def set_terrain(self, terrain: Land) -> None:
@@ -96,7 +98,7 @@ class Movement:
     def act(
         self, resident: Resident, number: int, t: int, intent: Intent, replaces: int = 0
     ) -> None:
-        """Obey intent `number` of a resident, which its client says began at the time `t`.
+        """Obey intent `number` of a resident, which by its client began at the time `t`.
 
         `replaces` is how many older ones it replaces, which nobody obeys.
         """
@@ -204,7 +206,7 @@ class Movement:
         self._cut_out_stall(resident, self._walks_ended_at(), now)
         self._catch_up(resident, now)
         if resident.walks(now):
-            # If a walk reaches its goal by one leg, only the track knows the goal.
+            # If a walk reaches its goal by one leg, only the track has the goal.
             x, y = resident.track.at(resident.track.end)
             intent = resident.intent or Goal(x, y)
             x, y = resident.track.at(now)

@@ -1,8 +1,8 @@
 """Finds players of all nodes by what their names begin with or contain.
 
 A node asks all others, and takes what has come after NAME_ANSWER_MS, so a silent one holds up
-nobody. A player's square is told, as the map of everybody shows it. Players that are muted or have
-lost their connection, and computer players, are not found.
+nobody. An answer has the squares of players, as the map of everybody shows them. Players that are
+muted or have lost their connection, and computer players, are not found.
 """
 
 import itertools
@@ -61,7 +61,7 @@ class NameSearch:
         self._residents, self._peers, self._moderation = residents, peers, moderation
         self._rates = Rates()
         self._nonces = itertools.count(1)
-        #: Nonce -> the question, what was found, and whom to tell.
+        #: Nonce -> the question, what was found, and what is called with that.
         self._asked: dict[
             int, tuple[_Question, list[Found], list[Callable[[list[Found]], None]]]
         ] = {}

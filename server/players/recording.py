@@ -1,7 +1,7 @@
 """The way of a player while it is recorded: where it was and when, as points.
 
 From each point the player has gone straight on to the next one. Whatever is no such walk ends the
-recording: a leap, a pause of the node in which the walk is not known, or too many points.
+recording: a leap, a pause of the node, for which the walk is uncertain, or too many points.
 """
 
 from collections.abc import Sequence
@@ -41,12 +41,12 @@ def until(points: Sequence[Point], track: Track, now: int) -> list[Point]:
 
 
 def aged(points: Sequence[Point], track: Track, now: int) -> list[int]:
-    """Return a recording as nodes, whose clocks differ, tell each other of it: for each point how
+    """Return a recording as nodes, whose clocks differ, send it to each other: for each point how
     many ms ago it was, x and y."""
     return [number for t, x, y in until(points, track, now) for number in (now - t, x, y)]
 
 
 def dated(ages: Sequence[int], now: int) -> tuple[Point, ...]:
-    """Return the points of a recording that another node has just told."""
+    """Return the points of a recording that another node has just sent."""
     points = zip(ages[::3], ages[1::3], ages[2::3], strict=True)
     return tuple([(now - age, x, y) for age, x, y in points])

@@ -10,7 +10,7 @@ from flatlands.world.grid import Rect, Square, Viewport
 from flatlands.world.track import PACE_USUAL, Intent, Track
 
 #: A seq is the player's incarnation x INCARNATION + its number of events in that incarnation. One
-#: comparison therefore tells which of two events is newer.
+#: comparison therefore shows which of two events is newer.
 INCARNATION: Final = 2**24
 
 
@@ -55,7 +55,8 @@ class State(NamedTuple):
 
 
 class Resident(Player):
-    """A player, with what only its own node knows of it. Times are node time in ms."""
+    """A player that this node hosts, with the state that no other node has. Times are node time in
+    ms."""
 
     __slots__ = (
         "square",

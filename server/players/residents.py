@@ -32,21 +32,21 @@ DIMMED_FOR_MS = 10_000
 #: connect and leave at once do not fill the world.
 GLANCED_FOR_MS = 1000
 
-#: How long the last seq and place of a player that left are remembered. If its client shows a
-#: token again, the token may be an older one. With a seq that went back the player would be
-#: invisible.
+#: How long the last seq and place of a player that left are remembered. If its client shows a token
+#: again, the token may be an older one. With a seq that went back the player would be invisible.
 LEFT_FOR_MS = 60_000
 
-#: How many clients are told at once of something that all must be told, and how long the next ones
-#: wait. Telling ten thousand at once would hold up all else for a tenth of a second.
+#: How many clients are sent at once what all must be sent, and how long the next ones wait. To send
+#: it to ten thousand at once would hold up all else for a tenth of a second.
 SENT_AT_ONCE = 200
 SEND_PAUSE_MS = 5
 
-#: Time between two times at which clients get new tokens because of what they keep.
+#: Time between two times at which clients get new tokens because persistent fields have changed.
 TOKENS_EVERY_MS: Final = 1000
 
 #: How long this node stays subscribed to the channel of a player that it handed over. By then
-#: it knows whether another node has the player; if none has, it remembers it as one that left.
+#: another node has published that it has the player; if none has, the player counts as one that
+#: left.
 HANDED_OVER_MS: Final = 4000
 
 
@@ -266,7 +266,8 @@ class Residents:
         self.set_values(resident, values)
 
     def _renew_tokens(self) -> None:
-        """Give clients tokens with what has changed: a node that is killed tells nobody."""
+        """Give clients tokens with what has changed: if this node is killed, these are all that is
+        left of it."""
         changed, self._changed = self._changed, set()
         for resident in changed:
             if resident.session is not None and self.persistent(resident):
@@ -284,8 +285,9 @@ class Residents:
     def each_session(
         self, send: Callable[[ClientSession], None], around: Sequence[int] = ()
     ) -> None:
-        """Tell all clients something, or those within `around`: column, row, tiles along either
-        axis. Some of them are told now, and the others a moment later."""
+        """Call `send` for the sessions of all clients, or of those within `around`: column, row,
+        tiles along either axis. It is called for some of them now, and for the others a moment
+        later."""
         self._loop.schedule_batches(self.sessions(around), SENT_AT_ONCE, SEND_PAUSE_MS, send)
 
     def sessions(self, around: Sequence[int] = ()) -> list[ClientSession]:

@@ -1,6 +1,6 @@
 """Where players begin: on the plaza, beside a friend, or spread over squares for a load test.
 
-It knows the ground, and of the players on it only those that it is told of.
+It looks at the ground, and of the players on it only at those that it is given.
 """
 
 import math
@@ -16,7 +16,7 @@ from flatlands.world.track import UNIT, Goal, Land, leg
 GUEST_NEAREST_TILES = 1.2
 GUEST_FARTHEST_TILES = 2.5
 
-#: A guest begins at least this far from all others, as far as they are known.
+#: A guest begins at least this far from all others, as far as this node has them.
 GUEST_APART_TILES = 0.9
 
 #: How many random places are tried in a square before the next square, and around a friend before

@@ -16,7 +16,7 @@ from flatlands.world.track import Tile, Track, next_tile_at, tile_at, tiles_betw
 STEPS_EVERY_MS: Final = 100
 
 
-#: Steps of many players are told of together, at multiples of this.
+#: Steps of many players are reported together, at multiples of this.
 STEPS_TOGETHER_MS: Final = 20
 
 
@@ -58,7 +58,7 @@ class Steps:
         self._due = TimerQueue(loop, self._report, STEPS_TOGETHER_MS)
 
     def begin(self, resident: Resident) -> None:
-        """Note that a resident is at this node from now on, unless it is known already."""
+        """Note that a resident is at this node from now on, if that is new."""
         if self._on_step is not None and resident not in self._ways:
             now, track = self._loop.now(), resident.track
             way = self._ways[resident] = _Way(now, tile_at(track, now))
@@ -80,7 +80,7 @@ class Steps:
         self._plan(resident, way, track)
 
     def skip(self, resident: Resident, since: int, until: int) -> None:
-        """Note that a resident stood still from one time to another, whatever its track says."""
+        """Note that a resident stood still from one time to another, against its track."""
         if (way := self._ways.get(resident)) is not None:
             self._walk(way, resident.track, since)
             way.until = until

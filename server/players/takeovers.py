@@ -3,8 +3,8 @@
 A client that shows a player's token is that player, so the node that has the player hands it over
 to any node that asks. No player is at two nodes for long: if two nodes find that both have it, the
 one with the higher incarnation keeps it, or, if these are equal, the node with the higher id.
-Questions and answers may be lost, so each node announces the players that came back to it again
-and again. All this is said on the player's own channel, and answered on that of the node that
+Questions and answers may be lost, so each node announces the players that came back to it again and
+again. All this is published on the player's own channel, and answered on that of the node that
 asked. docs/nodes.md gives the rules.
 """
 
@@ -38,7 +38,8 @@ RELEASED_FOR_MS = 3000
 
 #: This long after hearing that another node has the player, this node publishes that it is gone
 #: from the square in which it was here. By then the other's enter has come wherever it comes, so
-#: the player blinks for nobody who heard that; whoever missed it loses the player, too.
+#: the player blinks for nobody who received that; for those who missed it, the player is gone for a
+#: while.
 GONE_PUBLISHED_AFTER_MS = 400
 
 #: A node announces each player that came back to it once in this time, so two nodes that have the
@@ -67,7 +68,7 @@ class TakeoverAnswer(NamedTuple):
 
     @classmethod
     def of_resident(cls, resident: Resident | State, now: int) -> "TakeoverAnswer":
-        """Return what this node knows of a player that it has, or had: all but its recorded way."""
+        """Return the answer for a player that this node has, or had: all but its recorded way."""
         return cls(
             name=resident.name,
             seq=resident.seq,
@@ -104,7 +105,7 @@ class Walk(NamedTuple):
 
 
 def _pack_walk(now: int, track: Track, intent: Intent) -> list[int]:
-    """Return a walk as nodes tell each other of it: when it is handed over, the numbers of the
+    """Return a walk as nodes send it to each other: when it is handed over, the numbers of the
     track, the kind of the intent and its two numbers. Times are the sender's."""
     to = (0, 0) if intent is None else (intent.x, intent.y)
     kind = INTENTS.index(None if intent is None else type(intent))
@@ -211,8 +212,8 @@ class Takeovers:
         self._ending.put(id, self._loop.now() + RELEASED_FOR_MS)
         if node is not None:
             recorded = aged(resident.recorded, resident.track, now)
-            known = TakeoverAnswer.of_resident(resident, now)._replace(recorded=recorded)
-            self._answer_takeover(id, node, known, walk)
+            answer = TakeoverAnswer.of_resident(resident, now)._replace(recorded=recorded)
+            self._answer_takeover(id, node, answer, walk)
             self._loop.stats["released"] += 1
 
     def _has_arrived(self, id: int, seq: int) -> None:
@@ -249,26 +250,26 @@ class Takeovers:
             self._answer_takeover(id, node, TakeoverAnswer(name="", seq=seq, place=place))
 
     def _answer_takeover(
-        self, id: int, node: int, known: TakeoverAnswer, walk: Sequence[int] = ()
+        self, id: int, node: int, answer: TakeoverAnswer, walk: Sequence[int] = ()
     ) -> None:
-        """Tell a node what this one knows of a player that it has asked for."""
-        x, y = known.place
-        answer = Handover(
+        """Send a node the answer about a player that it has asked for."""
+        x, y = answer.place
+        message = Handover(
             node=self._node,
             player=id,
             to=node,
-            known_as=known.name,
-            seq=known.seq,
+            known_as=answer.name,
+            seq=answer.seq,
             x=x,
             y=y,
-            pace=known.pace,
-            lasts=known.lasts,
-            values=known.values,
-            recorded=known.recorded,
-            look=known.look,
+            pace=answer.pace,
+            lasts=answer.lasts,
+            values=answer.values,
+            recorded=answer.recorded,
+            look=answer.look,
             walk=walk,
         )
-        self._bus.to_node(node, pack(answer))
+        self._bus.to_node(node, pack(message))
 
     def on_handover(self, player: Handover) -> None:
         """Take the answer to a takeover, if it is for this node."""
@@ -284,8 +285,8 @@ class Takeovers:
         if id in self._asked:
             self._answer(id, taken_over)
         else:
-            # The answer is late. At least it gives a seq that is already used, and the other node
-            # may hear of the player nowhere else.
+            # The answer is late. At least it has a seq that is already used, and the other node may
+            # receive nothing else about the player.
             self._raise_seq_above(id, taken_over.seq)
             self.announce([id])
 
@@ -345,11 +346,11 @@ class Takeovers:
             self._has_arrived(resident.id, seq)
 
     def _compare_released(self, id: int, seq: int) -> None:
-        """Compare what another node says of a player with what this node, which has handed it over,
-        last published."""
+        """Compare what another node published about a player with what this node, which has handed
+        it over, last published."""
         released = self.released[id]
         if seq <= released.seq:
-            # The other node does not know of that.
+            # The other node has not received that.
             self._publish_left(id, released.seq)
         else:
             self._has_arrived(id, seq)
@@ -366,7 +367,7 @@ class Takeovers:
             resident.seq = next_incarnation(seq) + resident.seq % INCARNATION
             self._residents.renew(resident)
             if resident.session is not None:
-                # If this node is killed, perhaps nobody else knows of this incarnation.
+                # If this node is killed, perhaps nobody else has received this incarnation.
                 resident.session.renew_token()
 
     def _publish_left(self, id: int, seq: int) -> None:
@@ -382,7 +383,7 @@ class Takeovers:
     def _vanish(self, id: int, _due: int) -> None:
         """Publish that a player that was handed over is gone from the square in which it was here.
 
-        Whoever has heard of it from its next node ignores that; others would show it for ever. If
+        Whoever has received it from its next node ignores that; others would show it for ever. If
         no node has published it, it has left.
         """
         resident, again = self.released.pop(id), self._residents.by_id.get(id)

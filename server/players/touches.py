@@ -1,8 +1,8 @@
 """Notices when players of this node come within reach of things, for games that ask.
 
-The moment is computed when a leg begins, when a player comes into another square, and when
-something new lies near its way, so nothing ever runs over all players. Players without a connection
-touch nothing.
+The moment is computed when a leg begins, when a player comes into another square, and when a thing
+appears near its way, so nothing ever runs over all players. Players without a connection touch
+nothing.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -40,8 +40,8 @@ class Touches:
     """Computes when residents touch things, and reports it.
 
     `reaches` has from how many units each kind of thing is touched, and `on_touch` is called with a
-    resident, a square and the thing there; it returns whether the game was told. `present` has the
-    ids of this node's players by their squares, and `residents` these players by their ids.
+    resident, a square and the thing there; it returns whether the game took the call. `present` has
+    the ids of this node's players by their squares, and `residents` these players by their ids.
     `squares` are those that this node receives. `certain` returns the node time in ms up to which a
     resident's walk is certain.
     """
@@ -82,8 +82,8 @@ class Touches:
         self._plan(resident, track, track.start)
 
     def check(self, resident: Resident, since: int) -> None:
-        """Note that from the time `since` on, other things may lie around a resident than when it
-        was last checked."""
+        """Note that from the time `since` on, there may be other things around a resident than when
+        it was last checked."""
         self._settle(resident, since)
         self._plan(resident, resident.track, since)
 
@@ -109,7 +109,7 @@ class Touches:
                 there = subscription is not None and subscription.things.get(thing.id) == thing
                 if there and _is_within(x - at_x, y - at_y, reach + ROUNDED_UNITS):
                     touched = self._touched.setdefault(resident, {})
-                    # It may have lain there before `ignore_own` was told of it.
+                    # It may have appeared before `ignore_own` was called.
                     if thing.version <= touched.get(thing.id, -1):
                         continue
                     touched[thing.id] = thing.version
@@ -135,11 +135,11 @@ class Touches:
         for one in beside:
             _square, thing, at_x, at_y, reach = one
             away_x, away_y = x - at_x, y - at_y
-            known = -1 if touched is None else touched.get(thing.id, -1)
-            if known >= 0 and _is_within(away_x, away_y, reach + WENT_AWAY_UNITS):
+            version = -1 if touched is None else touched.get(thing.id, -1)
+            if version >= 0 and _is_within(away_x, away_y, reach + WENT_AWAY_UNITS):
                 still = still or {}
-                still[thing.id] = known
-                if thing.version <= known:
+                still[thing.id] = version
+                if thing.version <= version:
                     continue
             ms = _comes_within(away_x, away_y, dx, dy, lasts, reach)
             if ms < soonest:
@@ -167,11 +167,12 @@ class Touches:
         return found
 
     def things_changed(self, square: Square) -> None:
-        """Note that other things lie in a square now, or that this node no longer receives it."""
+        """Note that the things in a square have changed, or that this node no longer receives
+        it."""
         subscription, span = self._squares.get(square), self._span
         there: list[_Near] = [
             (square, thing, square[0] * span + thing.x, square[1] * span + thing.y, reach)
-            for thing in (() if subscription is None else subscription.things.lying())
+            for thing in (() if subscription is None else subscription.things.placed())
             if (reach := self._reaches.get(thing.kind)) is not None
         ]
         before = {thing.id: thing.version for _, thing, _, _, _ in self._there.get(square, ())}

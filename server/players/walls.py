@@ -1,6 +1,6 @@
 """Walls: tiles that nobody can enter because of what a game has written on them.
 
-A node knows the walls of the squares that it receives, among them those around its players. When
+A node has the walls of the squares that it receives, among them those around its players. When
 walls appear, a player whose way leads over them goes another way from where it is, and a player who
 stands in one is put beside it.
 """

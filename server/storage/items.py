@@ -211,7 +211,7 @@ class Items:
     def things_in(self, square: Square) -> list[Thing]:
         """Return what lies in a square, as far as this node knows."""
         subscription, side = self._subscriptions.by_square.get(square), self._grid.side
-        rows = [] if subscription is None else subscription.things.lying()
+        rows = [] if subscription is None else subscription.things.placed()
         return [of_row(self._numbered[row.kind], row, square, side) for row in rows]
 
     def _row(self, square: Square, thing: Thing) -> Row:

@@ -1,1 +1,1 @@
-"""What clients ask and are told: admission, the session of a player on a connection, tokens."""
+"""Serves clients: admission, the session of a player on a connection, tokens."""

@@ -1,9 +1,9 @@
 """From hello to welcome: decides whether a client may join, and as which player.
 
 A client with a token comes back as the token's player, wherever that player is. A client with an
-invitation begins beside the player that invited it. Both players may be known to another node only,
-so the decision may take some hundred ms, or longer if many come from one address. It is written as
-one function that stops where it waits (`PendingDecision`).
+invitation begins beside the player that invited it. Both players may be at another node, so the
+decision may take some hundred ms, or longer if many come from one address. It is written as one
+function that stops where it waits (`PendingDecision`).
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -51,8 +51,8 @@ class Hello(NamedTuple):
     """A client's request to join.
 
     `near` is a player's id or an invitation, as it came. `place` is where its player stood when its
-    last connection ended, or None. `ticket` is for the game to look at. `owner` says whose points
-    it earns, if the game has set that.
+    last connection ended, or None. `ticket` is for the game. `owner` says whose points it earns, if
+    the game has set that.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Admitted(NamedTuple):
 
     `host` is the player that has invited it; `back`: it has played before; `resumed`: it came from
     another machine, in the middle of its game. If its connection has ended meanwhile, only this
-    node can tell the others what becomes of the player, since another one has handed it over.
+    node can publish what becomes of the player, since another one has handed it over.
     """
 
     resident: Resident
@@ -96,12 +96,12 @@ Decision: TypeAlias = Admitted | Refused | Superseded
 
 _T = TypeVar("_T")
 
-#: What leads to a value of this type, in steps: it yields questions, and is sent the
-#: answers. It raises Refused and Superseded.
+#: What leads to a value of this type, in steps: it yields questions, and is sent the answers. It
+#: raises Refused and Superseded.
 Pending: TypeAlias = Generator[Question, Any, _T]
 
-#: A decision on its way. It is None if there is nobody to tell, since the client is gone or was
-#: passed on.
+#: A decision on its way. It is None if nobody waits for it, since the client is gone or was passed
+#: on.
 PendingDecision: TypeAlias = Pending[Admitted | None]
 
 
@@ -171,8 +171,8 @@ class OtherWorkers(Protocol):
 class Admission:
     """Decides which clients may play at this node, and as whom.
 
-    `capacity` is the number of players that the node accepts. `other_workers` is given if
-    there are any to which clients may be passed.
+    `capacity` is the number of players that the node accepts. `other_workers` is given if there are
+    any to which clients may be passed.
     """
 
     def __init__(
@@ -207,8 +207,8 @@ class Admission:
 
     @property
     def full_for_newcomers(self) -> bool:
-        """Whether a newcomer would find no room, as far as is known of the other workers of this
-        machine. One that has become full within the last tenth of a second refuses a hello."""
+        """Whether a newcomer would find no room, here or at another worker of this machine. One
+        that has become full within the last tenth of a second refuses a hello."""
         return self.full and (self.other_workers is None or self.other_workers.another() is None)
 
     def decide(self, request: Request) -> None:
@@ -248,7 +248,7 @@ class Admission:
             host = yield from self._find_host(hello)
             if not request.client.connected:
                 return None
-            # A moderation action may have come since, and the game may have said who it is.
+            # A moderation action may have come since, and the game may have named its owner.
             self._check_moderation(claim, request, hello)
             id = new_id() if claim is None else claim.id
             spawn = Spawn(id, self._place(hello, claim, host), host)
@@ -356,8 +356,8 @@ class Admission:
         return worker
 
     def _place(self, hello: Hello, claim: TokenClaim | None, host: Inviter | None) -> Position:
-        """Return where a player begins, as far as this node knows: beside the player that has
-        invited it, or where it was, or else beside another player or where newcomers begin."""
+        """Return where a player begins: beside the player that has invited it, or where it was, or
+        else beside another player or where newcomers begin."""
         if host is not None:
             return host.place
         if claim is not None:
@@ -371,10 +371,10 @@ class Admission:
         return chosen or self._node.residents.choose_spot(near)
 
     def _last_place(self, claim: TokenClaim, hello: Hello) -> Position:
-        """Return where a player that comes back was, as far as this node knows.
+        """Return where a player that comes back was, by what this node and the client have of it.
 
-        A node that was killed has told nobody where its players were. So the client says it, and is
-        believed if its player can have walked there since its token was made.
+        A node that was killed has published nothing of where its players were. So the client sends
+        its place, and is believed if its player can have walked there since its token was made.
         """
         if claim.id in self._node.residents.departed:
             return self._node.residents.departed[claim.id][1]

@@ -1,7 +1,7 @@
-"""What clients may ask: each handler obeys one kind of message.
+"""The handlers of clients' messages: each obeys one kind.
 
-Its fields are those of docs/protocol.md. All handlers raise Refused if the client may not do that.
-The one of a hello is in joining.py. This module never waits.
+A handler gets the fields of the message (docs/protocol.md), and raises Refused if the client may
+not do that. The one of a hello is in joining.py. This module never waits.
 """
 
 import re
@@ -89,10 +89,10 @@ def ack(session: Session, number: int) -> None:
 
 
 def ticket(session: Session, text: str) -> None:
-    """Keep what the game will look at when the client says hello."""
+    """Keep the ticket, which the game gets with the client's hello."""
     if session.resident is not None:
         raise Refused("hello", "a ticket must come before hello")
-    # No other game looks at it.
+    # Other games do not get it.
     session.ticket = text if session.node.play.hello_hooks else ""
 
 
@@ -167,7 +167,7 @@ def do(session: Session, name: str, fields: list[object]) -> None:
 
 
 def ask(session: Session, number: int, name: str, fields: list[object]) -> None:
-    """Ask the game for an action, and tell the client whether it was done. Raises Refused."""
+    """Ask the game for an action, and answer the client whether it was done. Raises Refused."""
 
     def answer(done: bool) -> None:
         session.answer(protocol.answer(number, done))

@@ -1,4 +1,4 @@
-"""Sends one client what its player sees, and checks whether the client keeps up.
+"""Sends one client what happens in its squares, and checks whether the client keeps up.
 
 A client acknowledges flushes with its pings, at least once a second while there are flushes. One
 that does not read, or acknowledges too late, lags: it misses events, and gets a resync when it has
@@ -67,7 +67,7 @@ class ClientScreen:
         self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
         #: The incarnation and the position in the client's last token, and the persistent fields.
         self._token_of: tuple[int, tuple[int, int], dict[str, Any]] | None = None
-        #: Whether the client was last told that this node is linked to the others.
+        #: Whether the last message about the link to other nodes said that there is one.
         self._link_sent = True
         #: Whether the player has come from another worker, and its squares are still to be shown.
         self._arriving = False
@@ -106,7 +106,7 @@ class ClientScreen:
     def refuse(self, refused: Refused) -> None:
         """Tell the client why it is not obeyed, and close the connection if the refusal says so.
 
-        If the connection is closed already, nobody is told.
+        If the connection is closed already, nothing is sent.
         """
         if not self.connection.open:
             return
@@ -139,8 +139,8 @@ class ClientScreen:
 
     def renew_token(self, seq: int | None = None, first: bytes = b"") -> None:
         """Send a token with the player's incarnation, its present place and its persistent fields,
-        unless the last token had the same. It has this `seq`, or else the player's present
-        one. `first` are frames that are sent before it, in one write."""
+        unless the last token had the same. It has this `seq`, or else the player's present one.
+        `first` are frames that are sent before it, in one write."""
         resident = self.playing
         place = resident.track.at(self.node.loop.now())
         fields = self.node.residents.persistent(resident)

@@ -1,7 +1,7 @@
-"""The session of one player on one connection: what has come, who obeys it, and how it ends.
+"""The session of one player on one connection: its messages, its rates, and its end.
 
-What obeys each kind of message is in handlers.py, what welcomes the player in joining.py, and what
-the client is told of its squares in screen.py. This module never waits.
+The handlers of messages are in handlers.py, the welcome of the player is in joining.py, and what
+the client is sent of its squares in screen.py. This module never waits.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,12 +38,13 @@ WALKING_FORBIDDEN: Final = "you can't move that way in this game"
 #: has only just learnt of a player, the player may have used up its rates elsewhere.
 PATIENCE: Final = Rate("patience", 2, 40)
 
-#: Obeys a kind of message: it is called with the session and the fields, and may raise Refused.
+#: A handler of a kind of message: it is called with the session and the fields, and may raise
+#: Refused.
 Handler = Callable[..., None]
 
 
 class MessageKind:
-    """A kind of message that clients may send: how often each may send it, and who obeys it."""
+    """A kind of message from clients: how often a client may send it, and its handler."""
 
     __slots__ = ("rate", "handler")
 
@@ -55,7 +56,7 @@ class MessageKind:
 class PendingIntent:
     """An intent that waits to be obeyed.
 
-    Its client says that it began at the time `t`. It replaces `replaces` older ones.
+    By its client it began at the time `t`. It replaces `replaces` older ones.
     """
 
     __slots__ = ("number", "t", "intent", "replaces")
@@ -102,7 +103,7 @@ class Session(ClientScreen):
         super().__init__(connection, node, tokens)
         #: Node time at which it was opened, or last ceased to watch without playing.
         self.opened_at = node.loop.now()
-        #: When the client was last heard before its last ping, as `Connection.last_heard` has it.
+        #: When the last message had come before the last ping, as `Connection.last_heard` has it.
         self.heard_at_ping = 0.0
         self.admission = admission
         self._kinds = kinds
@@ -110,7 +111,7 @@ class Session(ClientScreen):
         #: What the client has sent lately, by the kinds of messages. This belongs to the player: a
         #: client that comes back goes on with it.
         self.rates = Rates()
-        #: The id of the player whose rates these are, while it is known and they are to be kept.
+        #: The id of the player whose rates these are, while they are to be kept for it; or None.
         self._known_as: int | None = None
         #: Whether it is counted as a seat of its address, and whether as a spectator, which looks
         #: at the map and does not play.
@@ -316,12 +317,12 @@ class Session(ClientScreen):
         self.intents, self.earlier = state.intent, state.flush
         self._link_sent = state.linked
         self.rates.full_at = dict(state.rates)
-        # Until its squares are known here, it is treated like a client that lags.
+        # Until this node has received its squares, it is treated like a client that lags.
         self.lags_since, self._arriving = self.opened_at, True
-        player, known = state.player, self.node.last_seq(state.player.id)
-        if player.seq <= known:
-            # It came back here while its last worker was not heard, and has left again.
-            player = player._replace(seq=next_incarnation(known))
+        player, last_seq = state.player, self.node.last_seq(state.player.id)
+        if player.seq <= last_seq:
+            # It came back here while nothing came from its last worker, and has left again.
+            player = player._replace(seq=next_incarnation(last_seq))
         resident = self.node.residents.take_in(player)
         if state.announced:
             self.node.takeovers.keep_announcing(resident.id)

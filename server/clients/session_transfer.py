@@ -29,8 +29,8 @@ class SessionState(NamedTuple):
     """All that another session needs to go on with a player.
 
     Besides the player's state these are the numbers of the last intent and of the last flush,
-    whether the client was last told that the node is linked, its rates (Rates.full_at), and whether
-    the player may be at another node too.
+    whether the client's last message about the link said that there is one, its rates
+    (Rates.full_at), and whether the player may be at another node too.
     """
 
     player: State

@@ -1,6 +1,6 @@
 """The sessions of a server: begins one on each connection, and looks after them until they end.
 
-A client must say hello soon, and give a sign of life now and then. This module never decides who
+A client must send hello soon, and give a sign of life now and then. This module never decides who
 may play (admission.py), nor when all clients are sent away.
 """
 
@@ -99,8 +99,8 @@ class Sessions:
         def ended(code: int, reason: str) -> None:
             self.forget(session)
             # A client may send any code, and not every code gets a counter.
-            known = code if code in protocol.CLOSE_CODES else "other"
-            self._node.stats[f"closed_{known}"] += 1
+            name = code if code in protocol.CLOSE_CODES else "other"
+            self._node.stats[f"closed_{name}"] += 1
             ending(code, reason)
 
         connection.on_closing = ending

@@ -20,7 +20,7 @@ from flatlands.brokers.base import short_hash
 TOKEN_VALID_S = 400 * 24 * 3600
 
 #: Where a token has the hash of the game's name, beside the player's persistent fields, none of
-#: which has an empty name. Servers that do not know it ignore it.
+#: which has an empty name. Servers of versions without it ignore it.
 GAME: Final = ""
 
 #: How long an invitation is valid.
@@ -59,10 +59,10 @@ class Tokens:
         self, secret: str | None, world: str = "", old: str = "", *, game: str = ""
     ) -> None:
         # The last one signs.
-        known = [*([old] if old else []), secret or secrets.token_hex()]
-        self._serializer = URLSafeTimedSerializer(known, f"flatlands {world}")
+        secret_keys = [*([old] if old else []), secret or secrets.token_hex()]
+        self._serializer = URLSafeTimedSerializer(secret_keys, f"flatlands {world}")
         # Another salt, so that nobody can use an invitation, which is public, as a token.
-        self._inviting = URLSafeTimedSerializer(known, f"flatlands invitation {world}")
+        self._inviting = URLSafeTimedSerializer(secret_keys, f"flatlands invitation {world}")
         self._game = short_hash(game)
 
     def make(
@@ -74,8 +74,8 @@ class Tokens:
         return token
 
     def read(self, token: str) -> TokenClaim | None:
-        """Return what a token says, or None if its signature is wrong, it is too old, or of another
-        game."""
+        """Return the content of a token, or None if its signature is wrong, it is too old, or of
+        another game."""
         try:
             (id, seq, x, y, *more), made = self._serializer.loads(token, return_timestamp=True)
         except BadData:
@@ -95,7 +95,8 @@ class Tokens:
         return text
 
     def read_invitation(self, text: str) -> Invitation | None:
-        """Return what an invitation says, or None if its signature is wrong or it is too old."""
+        """Return the content of an invitation, or None if its signature is wrong or it is too
+        old."""
         try:
             (id, name, x, y), made = self._inviting.loads(text, return_timestamp=True)
         except BadData:

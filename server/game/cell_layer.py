@@ -35,14 +35,14 @@ TILES_QUEUE: Final = "tiles"
 #: Time between two times at which writes are put into the store.
 SAVE_EVERY_MS: Final = 500
 
-#: The same for writes that nobody is told of before they are there.
+#: The same for writes that are not published before they are there.
 WRITE_THROUGH_EVERY_MS: Final = 100
 
 #: Time between two times at which the store is asked how many tiles have which value.
 COUNT_TILES_EVERY_MS: Final = 2000
 
-#: What was written this long ago is in the store, unless this node still waits for that. Nodes
-#: tell each other what is newer: a node that asks may have read the store before it was there.
+#: What was written this long ago is in the store, unless this node still waits for that. Nodes send
+#: each other what is newer: a node that asks may have read the store before it was there.
 SETTLED_MS: Final = 15_000
 
 #: A node receives a square for this long after it wrote there, so that it can answer whoever has
@@ -63,7 +63,7 @@ SWEEP_PAUSE_MS: Final = 50
 #: How many tiles are looked at in one turn of the loop when they fade.
 TILES_FADED: Final = 8192
 
-#: What a player who may write no more is told.
+#: The refusal of a player who may write no more.
 FULL_FOR_ALL: Final = "there is no room left for anything more on the ground"
 FULL_FOR_ONE: Final = "you already have as many tiles as one person may have"
 
@@ -176,7 +176,7 @@ class CellLayer:
             return dict(self._tiles_by_value)
         found = Counter[int]()
         for square in self._subscriptions.by_square:
-            if tiles := self.known_tiles(square):
+            if tiles := self.received_tiles(square):
                 found.update(tiles.values)
         del found[0]
         return dict(found)
@@ -186,18 +186,18 @@ class CellLayer:
         """The store that has the layer, None if none has."""
         return self.store_client.store if self.persist else None
 
-    def known_tiles(self, square: Square) -> Tiles | None:
-        """Return the tiles of a square as this node knows them; None if nobody has written there,
-        or if it does not receive the square."""
+    def received_tiles(self, square: Square) -> Tiles | None:
+        """Return the tiles of a square as this node has received them; None if nobody has written
+        there, or if it does not receive the square."""
         subscription = self._subscriptions.by_square.get(square)
         if subscription is None or subscription.layers is None:
             return None
         return subscription.layers.tiles.get(self.number)
 
     def value(self, square: Square, index: int) -> int:
-        """Return the value of a tile as this node knows it."""
-        known = self.known_tiles(square)
-        return 0 if known is None else known.values[index]
+        """Return the value of a tile as this node has received it."""
+        received = self.received_tiles(square)
+        return 0 if received is None else received.values[index]
 
     def write(
         self,
@@ -208,10 +208,10 @@ class CellLayer:
         after: int = 0,
     ) -> None:
         """Write a value on tiles of a square, by their numbers there, or add it to them. Stamps are
-        after what this node knows of the tile, and after the stamp `after`."""
+        after that of the tile at this node, and after the stamp `after`."""
         now, id, is_stored = self.loop.now(), self._node.id, self.store is not None
-        own, known = self.need(square, now).tiles, self.known_tiles(square)
-        stamps = bytes(self.side**2) if known is None else known.stamps
+        own, received = self.need(square, now).tiles, self.received_tiles(square)
+        stamps = bytes(self.side**2) if received is None else received.stamps
         # Mostly all tiles get the same stamp and the same value.
         fresh = next_stamp(now, id, after)
         first = fresh >> NODE_BITS << NODE_BITS
@@ -232,16 +232,16 @@ class CellLayer:
     def _result(
         self, square: Square, index: int, own: dict[int, tuple[int, int, int]], value: int, at: int
     ) -> int | None:
-        """Return the value of a tile after a write, None if what is there counts: as this node
-        knows it, or as it wrote it there, if that has not come back yet."""
-        known, (_, there, known_at) = self.known_tiles(square), own.get(index, _NOTHING)
-        if known_at >> NODE_BITS < self.forgotten_before():
-            there = known_at = 0
-        if known is not None and known.stamps[index] >= known_at:
-            there, known_at = known.get(index)
+        """Return the value of a tile after a write, None if what is there counts: as this node has
+        received it, or as it wrote it there, if that has not come back yet."""
+        received, (_, there, there_at) = self.received_tiles(square), own.get(index, _NOTHING)
+        if there_at >> NODE_BITS < self.forgotten_before():
+            there = there_at = 0
+        if received is not None and received.stamps[index] >= there_at:
+            there, there_at = received.get(index)
         if self.rule == RULE_SUM:
             return min(max(there + value, 0), TILE_VALUES - 1)
-        counted = not known_at or wins(self.rule, (value, at), (there, known_at))
+        counted = not there_at or wins(self.rule, (value, at), (there, there_at))
         return value if counted else None
 
     def _publish(
@@ -303,7 +303,7 @@ class CellLayer:
         certain, lost = self._node.square_context.missed
         if now >= lost + SETTLED_MS:
             certain = now
-        # Since then the others may have heard nothing of this node, or the store got nothing.
+        # Since then the others may have received nothing of this node, or the store got nothing.
         return min(certain, self._oldest_unsaved, self._oldest_in_saving) - SETTLED_MS
 
     def forgotten_before(self) -> int:
@@ -360,13 +360,13 @@ class CellLayer:
         layers = self._subscriptions.by_square[square].layers
         if writes and layers is not None:
             layers.apply([self.number, writes])
-        known = self.known_tiles(square)
-        if known is None or self.persist is not True:
+        received = self.received_tiles(square)
+        if received is None or self.persist is not True:
             return
-        there = Tiles(len(known.values), self.rule)
+        there = Tiles(len(received.values), self.rule)
         there.apply(writes)
-        missing = there.apply(known.pack(before=self.unsaved_since()))
-        self.adopt(square, pack((index, *known.get(index)) for index in missing))
+        missing = there.apply(received.pack(before=self.unsaved_since()))
+        self.adopt(square, pack((index, *received.get(index)) for index in missing))
 
     def save(self) -> None:
         """Put what was written into the store, and read the counts of tiles if it is time to."""
@@ -401,7 +401,7 @@ class CellLayer:
         self.store_client.ask(question, answered, failed)
 
     def _end_saving(self, put: Put) -> None:
-        """Let the next writes be saved, and tell all nodes what was `put`, if they were not told
+        """Let the next writes be saved, and publish what was `put`, if it was not published
         before."""
         self._is_saving, self._oldest_in_saving = False, NEVER_DUE_MS
         if self._unsaved:
@@ -477,11 +477,11 @@ def _pairs(indexes: Mapping[Square, Sequence[int]]) -> Iterator[tuple[Square, in
 
 
 def merged_tiles(layer: CellLayer, square: Square, writes: bytes) -> Tiles:
-    """Return the tiles of a square: what the store has there, and what this node knows."""
+    """Return the tiles of a square: those in the store, and those that this node has received."""
     there = Tiles(layer.side**2, layer.rule)
     there.apply(writes)
-    if known := layer.known_tiles(square):
-        there.apply(known.pack())
+    if received := layer.received_tiles(square):
+        there.apply(received.pack())
     return there
 
 

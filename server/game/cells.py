@@ -18,7 +18,7 @@ from flatlands.world.grid import Square
 from flatlands.world.tiles import NODE_BITS, RULE_SUM, RULES
 from flatlands.world.track import Tile
 
-#: How many tiles of a layer can be written on, if the game does not say.
+#: How many tiles of a layer can be written on, if the game sets no limit.
 TILES_MOST: Final = 10_000_000
 
 #: The shortest time after which values that persist may be forgotten.
@@ -44,7 +44,7 @@ class Cells:
     a tenth of that on, the tiles that it was last to write on are counted in the store every two
     seconds, so at several nodes there may be more. Writing 0 makes them one less. A tile on which
     nobody has written for `forget` seconds is 0 again, by the clocks of the nodes. Nobody can enter
-    tiles with values from `solid` on. Without a store a layer lasts as long as a node knows it.
+    tiles with values from `solid` on. Without a store a layer lasts as long as a node has it.
     """
 
     #: The layer at a node.
@@ -111,13 +111,13 @@ class Cells:
     def renew(self, square: Square, older: float) -> None:
         """Treat what was not written for `older` seconds in a square as written now, with the same
         values and writers, so that it is not forgotten yet: not with "first" and "most"."""
-        layer, known = self.layer, self.layer.known_tiles(square)
+        layer, received = self.layer, self.layer.received_tiles(square)
         old = layer.loop.now() - round(older * 1000)
-        if known is None:
+        if received is None:
             return
         again: dict[int, list[int]] = {}
-        for index, value in enumerate(known.values):
-            if value and known.stamps[index] >> NODE_BITS < old:
+        for index, value in enumerate(received.values):
+            if value and received.stamps[index] >> NODE_BITS < old:
                 again.setdefault(0 if layer.rule == RULE_SUM else value, []).append(index)
         for value, indexes in again.items():
             layer.write(square, indexes, value)

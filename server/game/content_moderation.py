@@ -110,7 +110,7 @@ def undo(layer: CellLayer, who: str, squares: Rect) -> int:
 
 
 def _undoable(layer: CellLayer, squares: Rect) -> Iterator[list[Square]]:
-    """Yield some squares, a few at a time, if the values from before a person came are known."""
+    """Yield some squares, a few at a time, if the values from before a person came were stored."""
     if layer.rule in (RULE_LAST, RULE_SUM) and layer.store is not None:
         left = iter(squares.squares())
         while some := list(

@@ -1,4 +1,5 @@
-"""What pages are told of a game when they join: its kinds of things and events, and its cells."""
+"""The description of a game that pages get when they join: its kinds of things and events, and its
+cells."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,12 +13,12 @@ from flatlands.server.storage.kinds import Event
 def describe(
     node: GameNode, game: AnyGame, events: Mapping[type[Event], int], layers: Sequence[CellLayer]
 ) -> list[list[object]]:
-    """Return what pages are told of a game: its kinds of things and events, its cells, what players
+    """Return the description of a game: its kinds of things and events, its cells, what players
     have, and how they walk on which ground."""
-    things, known = node.square_context.things, node.square_context.events
+    things, declared = node.square_context.things, node.square_context.events
     shown: list[list[object]] = [
         *[["thing", n, kind.make.__name__, _field_names(kind, 5)] for n, kind in things.items()],
-        *[["event", n, kind.__name__, _field_names(known[n], 2)] for kind, n in events.items()],
+        *[["event", n, kind.__name__, _field_names(declared[n], 2)] for kind, n in events.items()],
         *[["cells", n, layer.name.partition(".")[2], []] for n, layer in enumerate(layers)],
         *[
             ["solid", n, layer.options.solid, []]

@@ -1,4 +1,4 @@
-"""The base class of games: what a node knows of its game, and what the game knows of the node.
+"""The base class of games: all that a node uses of its game, and a game of its node.
 
 A game's module `game` has a class `Game` that inherits from the one here. Each node makes one
 object of it when all the node's own parts exist. The class here is itself a game: one with nothing
@@ -117,8 +117,8 @@ def _check(name: str, value: Any) -> None:
     if name.startswith("on_") or name == "plant":
         hook = getattr(PartHooks, name, None)
         if hook is None:
-            known = ", ".join(hook for hook in dir(PartHooks) if hook.startswith("on_"))
-            raise ValueError(f"no hook is called {name}: there are {known}")
+            hooks = ", ".join(hook for hook in dir(PartHooks) if hook.startswith("on_"))
+            raise ValueError(f"no hook is called {name}: there are {hooks}")
         wanted = list(inspect.signature(hook).parameters)
         _check_takes(name, value, wanted)
     elif hasattr(value, "every_seconds"):
@@ -161,8 +161,8 @@ class Part(PartHooks[_M]):
     #: Its kinds of things.
     things: Sequence[type[Thing]] = ()
 
-    #: Its messages to pages, with the types of their fields:
-    #: `{"board": {"rows": list[tuple[str, int]]}}`. A game that has any sends no others.
+    #: Its messages to pages, with the types of their fields: `{"board": {"rows": list[tuple[str,
+    #: int]]}}`. A game that has any sends no others.
     messages: Messages = {}
 
     #: What the game's page may ask for, by name: see actions.py.
@@ -206,7 +206,7 @@ class Part(PartHooks[_M]):
     # What Flatlands itself overrides besides. It changes with the server.
 
     def _on_start(self) -> None:
-        """Begin, once the node hears others."""
+        """Begin, once the node receives others."""
 
     def _on_stop(self) -> None:
         """End what other nodes can go on with, because the server is stopping."""
@@ -301,7 +301,7 @@ class Part(PartHooks[_M]):
         return self.node.presence.count()
 
     def is_online(self, player: int) -> bool:
-        """Return whether a player, by its id, plays in the world, as `online` knows it. A player
+        """Return whether a player, by its id, plays in the world, as `online` counts. A player
         whose connection is lost counts until it has left. It waits for the store. Raises
         StoreUnavailable."""
         self._check_presence()
@@ -314,18 +314,19 @@ class Part(PartHooks[_M]):
 
     def publish(self, name: str, *fields: object) -> None:
         """Send news to all nodes of the world, this one included: each calls `on_news`. A node that
-        does not hear this one now never gets them. Fields are as for messages to pages. Raises
+        does not receive this one now never gets them. Fields are as for messages to pages. Raises
         ValueError."""
         _check_name(name)
         self.node.delivery.publish(name, list(fields))
 
     def things_in(self, square: Square) -> list[Thing]:
-        """Return the things in a square, as far as this node knows: none where none of its players
-        is near. Fields that are not shown have their lowest values."""
+        """Return the things in a square, as far as this node has them: none where none of its
+        players is near. Fields that are not shown have their lowest values."""
         return self.node.play.items.things_in(square)
 
     def players_in(self, square: Square) -> list[PlayerView]:
-        """Return the players in a square, as this node knows them, without computer players."""
+        """Return the players in a square, as this node has received them, without computer
+        players."""
         subscription = self.node.subscriptions.by_square.get(square)
         players = [] if subscription is None else subscription.replica.players.values()
         return [
@@ -334,7 +335,7 @@ class Part(PartHooks[_M]):
 
     def players_near(self, tile: Tile, reach: int) -> list[PlayerView]:
         """Return the players at most `reach` tiles from a tile, along either axis, the nearest
-        first, as `players_in` knows them. Raises ValueError."""
+        first, as `players_in` returns them. Raises ValueError."""
         if type(reach) is not int or not 0 <= reach <= NEAR_MOST_TILES:
             raise ValueError(f"reach must be 0 to {NEAR_MOST_TILES} tiles, not {reach!r}")
         ends = [[(at + far) // self.side for at in check_tile(tile)] for far in (-reach, reach)]
@@ -395,8 +396,8 @@ class Game(Part[_M]):
     #: What players may say: "on", anything; "off", nothing; or a list of texts, one of these.
     chat: str | Sequence[str] = "on"
 
-    #: Whether the world knows who is online: see `online` and `on_player_gone`. Each node then
-    #: writes to the store once a second, and whenever somebody comes or goes.
+    #: Whether players can be found who are online: see `online` and `on_player_gone`. Each node
+    #: then writes to the store once a second, and whenever somebody comes or goes.
     presence = False
 
     #: The folder of its page, beside its module: its files take the place of those in static/,

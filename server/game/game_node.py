@@ -1,7 +1,6 @@
 """What a game may use of the node on which it is played: the types of `node` in games and parts.
 
-The Node itself (server/node.py) knows games, and no game imports it. This module never does
-anything.
+The Node itself (server/node.py) imports games, and no game imports it. Here are only types.
 """
 
 from collections import Counter

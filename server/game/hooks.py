@@ -30,7 +30,7 @@ ERROR_KINDS: Final = 20
 #: How many calls about one player may wait before no more are accepted.
 CALLS_WAITING: Final = 16
 
-#: What stands for a player's id in calls that are about none, but for news; and how many of these
+#: What stands for a player's id in calls that are about none, but about news; and how many of these
 #: may wait.
 NEWS: Final = -1
 NEWS_WAITING: Final = 1000
@@ -44,7 +44,7 @@ class PlayerGone(Exception):
 
 
 class Requester(Protocol):
-    """Somebody for whom a hook is called, and who is told why it fails: a player, or a guest."""
+    """A player or guest for whom a hook is called, and whose client gets the reason if it fails."""
 
     def refuse(self, refused: Refused) -> None:
         """Tell its page why it is not obeyed."""
@@ -86,7 +86,7 @@ class Hook:
         try:
             result = self._call(*arguments)
         except PlayerGone:
-            # Nobody is left to tell, except a client that wants to come in.
+            # Nobody is left to get the reason, except a client that wants to come in.
             if self.name == "on_hello":
                 self._refuse(asker, Refused("failed", "an error in the game prevented that", None))
             return None
@@ -110,7 +110,7 @@ class Hook:
             asker.refuse(error)
             return
         self._loop.stats["hooks_failed"] += 1
-        # If the store does not answer, the log says already why.
+        # If the store does not answer, that was logged already.
         if type(error) is not StoreUnavailable and self._is_new(error, begun):
             log.exception("%s of the game failed", self.name)
         if isinstance(error, StoreUnavailable):

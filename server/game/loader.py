@@ -121,15 +121,15 @@ def where(error: Exception) -> str:
 
 def _is_engine(frame: FrameType) -> bool:
     """Return whether a frame belongs to the engine or to the loader of modules. A compiled module
-    is told by its name only: its frames have no path."""
+    is recognised by its name only: its frames have no path."""
     name = frame.f_globals.get("__name__", "")
     engine = name.startswith("flatlands.") and not name.startswith("flatlands.games.")
     return engine or frame.f_code.co_filename.startswith("<")
 
 
 def note_fields(name: str, store: Store) -> None:
-    """Tell the store the fields of a game's things and records. Raises StoreError, and
-    InvalidGame if something in the store may be lost."""
+    """Tell the store the fields of a game's things and records. Raises StoreError, and InvalidGame
+    if something in the store may be lost."""
     from flatlands.server.game import game
     from flatlands.server.storage import schema
 

@@ -1,4 +1,4 @@
-"""A player of this node, as its game knows it: what it is, and what the game lets it do.
+"""A player of this node, as its game uses it: what it is, and what the game lets it do.
 
 A game may declare fields of its players, which everybody sees.
 """
@@ -127,7 +127,7 @@ class PlayerInfo(metaclass=_FieldsOnly):
 
 
 class Me(PlayerInfo):
-    """A player of this node, as its game knows it. Positions are tiles: (column, row).
+    """A player of this node, as its game gets it. Positions are tiles: (column, row).
 
     What it does raises PlayerGone once the player is no longer at this node. A game, but no part,
     may have a class that inherits from this one, with up to 8 fields that everybody sees:
@@ -162,7 +162,7 @@ class Me(PlayerInfo):
     ) -> None:
         super().__init__(node, resident)
         self._refund = refund
-        #: Whether its page was told that it is not obeyed.
+        #: Whether its page was sent a refusal.
         self._refused = False
 
     def send(self, name: str, *fields: object) -> None:
@@ -253,7 +253,7 @@ class Me(PlayerInfo):
         return changed
 
     def _note_own_thing(self, thing: Thing) -> None:
-        """Note that the player has made what lies somewhere from now on, and does not touch it."""
+        """Note that the player has made this version of a thing, and does not touch it."""
         touches = self._node.movement.touches
         if touches is not None and self.is_local:
             touches.ignore_own(self._resident, thing.id, thing.version)
@@ -339,7 +339,7 @@ class Me(PlayerInfo):
 
 
 class Guest:
-    """A client that has said hello, as its game knows it: who it is to be if it may play."""
+    """A client that has sent hello, as its game gets it: who it is to be if it may play."""
 
     def __init__(self, name: str) -> None:
         self._name, self._owner = name, ""

@@ -55,8 +55,7 @@ class PartHooks(Generic[_M]):
         """A player has left the game: it has closed its page, or has been away for ten seconds.
 
         It is called at the player's node, and may wait. It is not called if that node dies.
-        `me.put` can put down what the player carried; anything else it would do raises
-        PlayerGone.
+        `me.put` can put down what the player carried; anything else it would do raises PlayerGone.
         """
 
     def on_enter(self, me: _M, square: Square, before: Square) -> None:
@@ -69,7 +68,7 @@ class PartHooks(Generic[_M]):
         It is called once in the world, at the player's node, some five times a second while the
         player walks, and ten times at most. Without this hook no steps are looked for. The tile on
         which a player begins is no step. As an intent may come 200 ms late, the hook may have been
-        told of a tile that the player turned away from before it got there.
+        called for a tile that the player turned away from before it got there.
         """
 
     def on_touch(self, me: _M, thing: Any) -> None:
@@ -96,8 +95,8 @@ class PartHooks(Generic[_M]):
         """
 
     def on_say(self, me: _M, text: str) -> str | None:
-        """A player wants to say something in the chat. Return what everybody near is to hear, such
-        as the text itself; None if nobody is to hear anything. It may raise Refused.
+        """A player wants to say something in the chat. Return the text that everybody near gets,
+        which may be this one; None if nobody gets any. It may raise Refused.
 
         It is called once in the world, at the player's node, and may wait. The text is clean, and
         short enough. Of several parts each gets what the one before has returned.
@@ -122,12 +121,12 @@ class PartHooks(Generic[_M]):
         """
 
     def plant(self, plot: Tile) -> Iterable[Thing]:
-        """Return the things that are to lie in a plot of the ground, of 64 x 64 tiles. It is called
-        when somebody comes near the plot for the first time, or for the first time after a day.
+        """Return the things for a plot of the ground, of 64 x 64 tiles. It is called when somebody
+        comes near the plot for the first time, or for the first time after a day.
 
         Cell (column, row) begins with the tile column 64 * column - 32, and rows likewise. What
         this returns is put there once, even if it is called more than once: a thing that still lies
-        there, known by its kind and its number among those of its kind in the list, is left alone.
-        It must not wait. If it fails, it is called again after a minute.
+        there, by its kind and its number among those of its kind in the list, is left alone. It
+        must not wait. If it fails, it is called again after a minute.
         """
         return ()

@@ -52,7 +52,7 @@ from flatlands.world.track import UNIT, Tile
 #: Makes the game of the node that it is called with.
 GameFactory = Callable[[GameNode], AnyGame]
 
-#: What players are told who may not say that.
+#: The refusals of players who may not say that.
 NO_CHAT: Final = "there is no chat in this game"
 ONLY_PHRASES: Final = "in this game you can say only what the page offers"
 
@@ -117,7 +117,7 @@ class Play:
         self._news = self._hooks("on_news", waits=True)
         #: Says whether an intent is forbidden; None if all are allowed.
         self.forbids_intent = WALKING[self.game.walking]
-        #: Returns the place where a newcomer begins, or None. Most games do not say.
+        #: Returns the place where a newcomer begins, or None. Most games have none.
         self.start_place_hook: Callable[[], tuple[int, int] | None] | None = _start_place_hook(
             self.game
         )
@@ -255,7 +255,7 @@ class Play:
         self._node.residents.emit(square, row)
 
     def _plant(self, plot: Tile) -> list[Thing] | None:
-        """Return what is to lie in a plot; None if one of the hooks has failed."""
+        """Return the things for a plot; None if one of the hooks has failed."""
         found = [hook(plot) for hook in self._plants]
         if None in found:
             return None
@@ -300,8 +300,8 @@ class Play:
         refund: Callable[[], object],
         answer: Callable[[bool], object] | None,
     ) -> None:
-        """Do what a player's page has asked for; `refund` is called if that is not to count for
-        its address, and `answer` with whether it was done, once the method has ended. Raises
+        """Do what a player's page has asked for; `refund` is called if that is not to count for its
+        address, and `answer` with whether it was done, once the method has ended. Raises
         Refused."""
         if self.hook_queues.full(resident.id):
             refund()
@@ -319,19 +319,19 @@ class Play:
             self.hook_queues.put(NEWS, hook, None, name, list(fields))
 
     def player_gone(self, player: int, owner: str) -> bool:
-        """Tell the game that a player has gone; return whether it heard of it without a failure. It
-        waits."""
+        """Call the game since a player has gone; return whether no hook failed. It waits."""
         return all([hook(player, owner) for hook in self._gone])
 
     def kinds(self) -> list[list[object]]:
-        """Return what pages are told of the game when they join, in the welcome's `kinds`."""
+        """Return the description of the game that pages get when they join, in the welcome's
+        `kinds`."""
         ahead = self._node.world_clock.ahead
         return [*self._kinds, ["clock", 0, ahead, []]] if ahead else self._kinds
 
     # What the server does.
 
     def start(self) -> None:
-        """Begin, once the node hears others."""
+        """Begin, once the node receives others."""
         for part in self._parts:
             part._on_start()
         self._node.world_clock.start()
@@ -398,13 +398,13 @@ def _said(node: GameNode, parts: Sequence[AnyPart], me: Me, text: str) -> None:
     """Say what parts make of a text, unless one of them returns None. Raises ValueError, and what
     they raise."""
     for part in parts:
-        said: object = part.on_say(me, text)
-        if said is None:
+        answer: object = part.on_say(me, text)
+        if answer is None:
             return
-        cleaned = clean(said, TEXT_LIMIT) if isinstance(said, str) else None
+        cleaned = clean(answer, TEXT_LIMIT) if isinstance(answer, str) else None
         if cleaned is None:
             raise ValueError(
-                f"on_say must return None or a text of 1 to {TEXT_LIMIT} characters, not {said!r}"
+                f"on_say must return None or a text of 1 to {TEXT_LIMIT} characters, not {answer!r}"
             )
         text = cleaned
     if me.is_local:
@@ -418,7 +418,7 @@ def _heard_of(part: AnyPart, player: int, owner: str) -> bool:
 
 
 def _start_place_hook(game: AnyGame) -> Hook | None:
-    """Return the hook that says where a newcomer begins; None if the game has none."""
+    """Return the hook that chooses where a newcomer begins; None if the game has none."""
     if type(game).begin is Game.begin:
         return None
     return _hook(game.node, game, "begin", partial(_start_place, game))

@@ -121,7 +121,7 @@ class Bus:
         return bool(self.broker.publish(self.channels.node(id), message))
 
     def to_player(self, id: int, message: bytes) -> bool:
-        """Publish to the nodes that know a player."""
+        """Publish on a player's channel, to the nodes that have the player, or had it."""
         return bool(self.broker.publish(self.channels.player(id), message))
 
     def to_owner(self, owner: str, message: bytes) -> bool:

@@ -19,7 +19,7 @@ from flatlands.world.events import ENTER, EnterEvent
 from flatlands.world.grid import Square
 from flatlands.world.things import PlacedThing
 
-#: The content of a batch that says nothing.
+#: The content of an empty batch.
 _NOTHING = BatchContent(b"")
 
 
@@ -40,7 +40,7 @@ def declare(make: type[Any], *own: Field) -> TupleKind:
 def enters(values: Sequence[Field]) -> TupleKind:
     """Return the kind of the enters in a game that has these values of its players."""
     kind, row = declare(EnterEvent), Row("values", tuple(values))
-    return kind._replace(row=replace(kind.row, agree=lambda *said: row.fault(said[-1]) is None))
+    return kind._replace(row=replace(kind.row, agree=lambda *fields: row.fault(fields[-1]) is None))
 
 
 #: The events of batches and full states in every game: docs/protocol.md.
@@ -78,20 +78,20 @@ def read_content(
     wide: bytes,
     writes: list[Any],
 ) -> BatchContent:
-    """Return what a batch says; its events, which come as arrays, become named tuples of some
+    """Return the content of a batch; its events, which come as arrays, become named tuples of some
     kinds. Raises Malformed."""
     return BatchContent(tracks, _named(others, kinds) if others else [], replaced, wide, writes)
 
 
-def _named(said: Sequence[Any], kinds: Mapping[int, TupleKind]) -> list[Any]:
+def _named(arrays: Sequence[Any], kinds: Mapping[int, TupleKind]) -> list[Any]:
     """Return events or things, which come as arrays, as named tuples. Raises Malformed."""
-    for one in said:
+    for one in arrays:
         kind = one[0] if type(one) is list and one else None
-        known = kinds.get(kind) if type(kind) is int else None
-        if known is None:
+        found = kinds.get(kind) if type(kind) is int else None
+        if found is None:
             raise Malformed(NOT_KNOWN)
-        fit(one[1:], known.row)
-    return [kinds[one[0]].make._make(one) for one in said]
+        fit(one[1:], found.row)
+    return [kinds[one[0]].make._make(one) for one in arrays]
 
 
 def read_body(payload: bytes, column: int, row: int, *header: int) -> BatchBody:
@@ -104,13 +104,13 @@ def read_body(payload: bytes, column: int, row: int, *header: int) -> BatchBody:
     return BatchBody(payload[0] - before[0], payload[len(before) :])
 
 
-def read_entries(said: Sequence[Any], kinds: Mapping[int, TupleKind]) -> list[EnterEvent]:
+def read_entries(arrays: Sequence[Any], kinds: Mapping[int, TupleKind]) -> list[EnterEvent]:
     """Return the entries of a full state, which come as arrays, as named tuples of the kind that
     enters have. Raises Malformed."""
-    return _named(said, {ENTER: kinds[ENTER]})
+    return _named(arrays, {ENTER: kinds[ENTER]})
 
 
-def read_things(said: Sequence[Any], kinds: Mapping[int, TupleKind]) -> list[PlacedThing]:
+def read_things(arrays: Sequence[Any], kinds: Mapping[int, TupleKind]) -> list[PlacedThing]:
     """Return the things of `thing changes`, which come as arrays, as named tuples of some kinds.
     Raises Malformed."""
-    return _named(said, kinds)
+    return _named(arrays, kinds)

@@ -104,8 +104,8 @@ CROWD_MOST = 2**24
 _FAR = 2**42
 
 #: The highest seq in a message. A node answers a foreign seq with a higher one of its own, which
-#: must be a number that JavaScript holds exactly. The lowest is 0: this node takes -1 for "nothing
-#: is known", so it would refuse what clients believe.
+#: must be a number that JavaScript holds exactly. The lowest is 0: to this node -1 means that it
+#: has no seq of the player, so it would refuse what clients believe.
 _SEQ = 2**52
 
 #: The fields of all messages and events: a field of one name has the same range everywhere. Clients
@@ -161,8 +161,8 @@ class FullState(NamedTuple):
     """One page, of `pages`, of all players that a node has in a square.
 
     `number` is the node's next, as for a batch; all pages have the same. Ages in `entries` are ms
-    before `sent`. `writes` are as in BatchContent (world/batches.py): what the node knows and the
-    store may not have.
+    before `sent`. `writes` are as in BatchContent (world/batches.py): those that the store may not
+    have.
     """
 
     column: int
@@ -178,7 +178,7 @@ class FullState(NamedTuple):
 
 class SyncRequest(NamedTuple):
     """A request to all nodes for their full states of a square. When it comes back with its
-    `nonce`, the sender knows that it receives what is published there."""
+    `nonce`, the sender is certain that it receives what is published there."""
 
     column: int
     row: int
@@ -234,8 +234,8 @@ class Heartbeat(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """The request for counts of areas of the world: grain, column, row, most, grain ... With `new`
-    the node that asks has not heard of them yet."""
+    """The request for counts of areas of the world: grain, column, row, most, grain ... `new`: the
+    node that asks has received nothing of them yet."""
 
     node: int
     new: bool
@@ -245,7 +245,7 @@ class Watch(NamedTuple):
 class Broadcast(NamedTuple):
     """A message of a game to all pages of the world: its name and its fields. `around` is empty, or
     column, row and tiles: then only pages whose players are that near to the tile, along either
-    axis, are told."""
+    axis, get it."""
 
     node: int
     name: str
@@ -375,7 +375,7 @@ class Hosted(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A player has left, as far as a node knows; and its last seq."""
+    """A player that a node had has left; and its last seq."""
 
     node: int
     player: int
@@ -405,7 +405,7 @@ class HostAnswer(NamedTuple):
 
 
 class Echo(NamedTuple):
-    """What a node sends to itself, to know that what it publishes comes back."""
+    """A message of a node to itself, which proves that what it publishes comes back."""
 
     node: int
     sent: int
@@ -421,7 +421,7 @@ class Counts(NamedTuple):
     dots: list[int]
 
 
-# The following functions say whether the fields of a message agree with each other.
+# The following functions return whether the fields of a message agree with each other.
 
 
 def _is_next(
@@ -617,7 +617,7 @@ MESSAGES: Final[dict[int, type[PeerMessage]]] = {
 }
 _KINDS: Final[dict[type[Any], int]] = {make: kind for kind, make in MESSAGES.items()}
 
-#: What is said on a square's channel, besides batches.
+#: The messages on a square's channel, besides batches.
 OF_SQUARES: Final = (FullState, SyncRequest, ThingChanges, Keepalive)
 
 #: The checks of those whose fields must agree with each other.
@@ -663,7 +663,7 @@ _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
 class Malformed(Exception):
-    """What came on a channel is not a message between nodes. The text says what it is instead."""
+    """A payload from a channel is not a message between nodes. The text says what it is instead."""
 
 
 def pack(message: PeerMessage) -> bytes:
@@ -703,7 +703,7 @@ def read(payload: bytes) -> PeerMessage | Batch:
 
 
 def fit(fields: Sequence[Any], row: Row) -> None:
-    """Raise Malformed unless fields are as a row says."""
+    """Raise Malformed unless fields agree with a row."""
     fault = row.fault(fields)
     if fault is not None:
         raise Malformed(fault)

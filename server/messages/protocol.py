@@ -117,7 +117,7 @@ class Refused(Exception):
         self.close = close
 
 
-#: How a client draws a player; no server knows what it means.
+#: How a client draws a player; it means nothing to servers.
 LOOK: Final = number("look", 0, 65535)
 
 #: The number of an intent, or of an action.
@@ -176,7 +176,7 @@ def read(payload: bytes) -> list[Any]:
     """Return a client's message as [kind, field ...], with each field checked.
 
     Raises Refused, with `close` MALFORMED if it is not one MessagePack array, or POLICY if it is
-    not as its row of CLIENT_MESSAGES says.
+    not as in its row of CLIENT_MESSAGES.
     """
     try:
         message = msgpack.unpackb(
@@ -221,7 +221,7 @@ class BatchBody:
 
 
 def body(content: BatchContent) -> BatchBody:
-    """Pack what a batch says to clients. Empty items at the end are left out."""
+    """Pack what clients get of a batch. Empty items at the end are left out."""
     tracks, others, replaced, wide, _writes = content
     if wide:
         packed = _pack([tracks, others, replaced, wide])
@@ -320,7 +320,7 @@ def flush(number: int, now: int, batches: Sequence[bytes], crowds: Sequence[byte
 def crowd(square: Square, replaced: int, sketches: Sequence[tuple[int, bytes]]) -> bytes:
     """Pack the moves of a crowd, as they stand in a flush: of each source the joined sketches.
 
-    `replaced` is how many events were replaced by those that the sketches tell of.
+    `replaced` is how many events were replaced by those in the sketches.
     """
     flat: list[Any] = [*square, replaced]
     for some in sketches:
@@ -366,7 +366,7 @@ def host(name: str, here: bool) -> bytes:
 
 
 def things(square: Square, things: Sequence[PlacedThing]) -> bytes:
-    """Pack all things that lie in a square."""
+    """Pack all things in a square."""
     return _pack([THINGS, *square, things])
 
 
@@ -384,7 +384,7 @@ CHANGED: Final = struct.Struct("<HB")
 
 
 def message(name: str, fields: Sequence[Any]) -> bytes:
-    """Pack what a game tells its pages, under a name that it chooses."""
+    """Pack a message of a game to its pages, under a name that the game chooses."""
     return _pack([MESSAGE, name, fields])
 
 
@@ -404,9 +404,9 @@ def totals(
     """Pack how many players there are in the whole world, (people, computer players), and on how
     many squares.
 
-    `squares` is None if that is not known. `broker` is the name of what joins the nodes. `ground`
-    is its seed, and the side of its squares in tiles. `walked` has some names of those who have
-    walked here within two days, and how many people these are.
+    `squares` is None if that was not found out. `broker` is the name of what joins the nodes.
+    `ground` is its seed, and the side of its squares in tiles. `walked` has some names of those who
+    have walked here within two days, and how many people these are.
     """
     return _pack([TOTALS, *players, squares, nodes, broker, *ground, *walked])
 

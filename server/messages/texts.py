@@ -22,7 +22,7 @@ _ADDRESS: Final = re.compile(
 #: The most characters of an address.
 ADDRESS_LIMIT: Final = 100
 
-#: What a client is told about a name that is not allowed.
+#: The answer to a client about a name that is not allowed.
 BAD_NAME: Final = f"a name must have 1 to {PLAYER_NAME_LIMIT} visible characters"
 
 #: Letters and symbols that are blank, but take up space: the empty Braille cell, the null notehead,

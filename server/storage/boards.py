@@ -1,7 +1,7 @@
 """Boards: who has how many points.
 
-A player is known by its owner: a hash of the key, a secret that its client keeps. Only the hash is
-stored, and no account is needed. What earns points gives them, in the same step of the store.
+The board has players by their owner: a hash of the key, a secret that a client keeps. Only the hash
+is stored, and no account is needed. What earns points gives them, in the same step of the store.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from flatlands.stores.base import NEVER_DUE_MS, Item, Rank, Score, Store
 #: The name of the queue in the store that has the players' names.
 NAMES: Final = "name"
 
-#: What stands for a name that is not known, or that an operator has cleared.
+#: What stands for a name that the board does not have, or that an operator has cleared.
 NO_NAME: Final = "?"
 
 #: How long the top of a board is kept, so that many who look at it ask the store only once.
@@ -82,7 +82,7 @@ class Boards:
         top = store.top(board_name(self._name, board), most)
         found = store.group(NAMES, *(owner for owner, _points in top))
         names = {item.id: read_entry(item.body)[1] for item in found}
-        # A player whose name is not known was put there by another program, or cleared.
+        # A player without a name was put there by another program, or cleared.
         return [BoardEntry(names.get(owner, NO_NAME), points, owner) for owner, points in top]
 
     def rename(self, owner: str, player: int, name: str) -> None:
@@ -110,7 +110,7 @@ class Boards:
 
 
 def board_name(game: str, board: str) -> str:
-    """Return the name by which the store knows a board of a game."""
+    """Return the name of a game's board in the store."""
     return f"{game} {board}"
 
 

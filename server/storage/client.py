@@ -19,11 +19,11 @@ log = logging.getLogger("flatlands")
 #: The most questions that may wait at a time. More are not asked, as if the store did not answer.
 QUESTIONS_MOST = 200
 
-#: How long after its last failure a store counts as failing, and longer if it has written
-#: nothing since. Each node writes every few seconds (cluster/split_brain.py).
+#: How long after its last failure a store counts as failing, and longer if it has written nothing
+#: since. Each node writes every few seconds (cluster/split_brain.py).
 FAILS_FOR_MS = 5000
 
-#: What a player is told if the store did not answer.
+#: The refusal of a player's request if the store did not answer.
 UNAVAILABLE = "you cannot take or leave things right now: the server cannot reach its store"
 
 #: The most hooks of games that may ask at a time. The others wait for their turn, and keep nobody
@@ -63,7 +63,7 @@ class StoreClient:
         #: When it failed last, in node time, and how much it had written by then.
         self._failed_at = self._had_written = 0
         self._warnings = LogLimit()
-        #: Whether the log says that it fails.
+        #: Whether its failure was logged.
         self._logged = False
         self._recovered_listener: Callable[[], None] = _ignore
         self._turns = BoundedSemaphore(HOOKS_MOST)

@@ -1,10 +1,11 @@
-"""What a game has in the store: things, which lie in the world, and records, which have no place.
+"""The items of a game in the store: things, which are in the world, and records, which have no
+place.
 
 Each is one item with the fields of its kind. Taking one, what follows it, and the points for it are
 one step in the store. So of all who reach for an item, at any node, exactly one gets it, and
 nothing is lost with a node. While a thing *lies* in a square, the group of its item is the square's
-name. While it *waits*, its item has no group, and is due when the thing is to lie there
-(upkeep.py). The group of a record is what stands before a slash in its id.
+name. While it *waits*, its item has no group, and is due when the thing is to appear (upkeep.py).
+The group of a record is what stands before a slash in its id.
 """
 
 import copy
@@ -45,15 +46,15 @@ THINGS_A_STEP: Final = 100
 #: The most things in one message between nodes.
 THINGS_A_MESSAGE: Final = 6
 
-#: Players put no more into a square where this many things lie.
+#: Players put no more into a square that has this many things.
 CROWDED: Final = 500
 
 #: An item whose id begins with QUOTA_PREFIX is a unit of quota. Each thing of a kind with limits
 #: has one of the units that there are for its square, or for its owner.
 QUOTA_PREFIX: Final = "of "
 
-#: A unit of quota is free this long after it was taken if no thing has it: the node may have
-#: died in between.
+#: A unit of quota is free this long after it was taken if no thing has it: the node may have died
+#: in between.
 UNUSED_QUOTA_MS: Final = 5 * 60_000
 
 #: A unit of quota is checked this long after its thing is over.
@@ -63,7 +64,7 @@ QUOTA_CHECK_MS: Final = 30_000
 #: its kind that put it there; no field can have this name. Without it, the number is 0.
 SCHEMA_VERSION_KEY: Final = ""
 
-#: What a player who may put nothing into a square is told.
+#: The refusal of a player who may put nothing into a square.
 NO_ROOM: Final = "there is no room for this here: walk on a little"
 
 _T = TypeVar("_T")
@@ -79,7 +80,7 @@ class _NumberedKind(NamedTuple):
 
 
 class NewerVersion(StoreUnavailable):
-    """A newer version of the game has put an item there, and this one cannot know what it has."""
+    """A newer version of the game has put an item there, and this version cannot read it."""
 
 
 class Items:
@@ -116,7 +117,7 @@ class Items:
     # Questions to the store.
 
     def wait(self, question: Callable[[Store], _T]) -> _T:
-        """Ask the store something, once the versions of all kinds are known. It waits. Raises
+        """Call the store, once the versions of all kinds were read. It waits. Raises
         StoreUnavailable, and what the question raises."""
         return self._store_client.wait(lambda store: self._learned(store, question))
 
@@ -154,7 +155,8 @@ class Items:
         return queue, Item(one.id, delay, group, self.pack(one))
 
     def pack(self, one: Thing | Record, waits: bool = False) -> bytes:
-        """Return the body of something's item. `waits`: it is a thing that does not lie yet."""
+        """Return the body of the item of a thing or record. `waits`: it is a thing that does not
+        lie yet."""
         number = self._fields.number(type(one))
         values = one.values | {SCHEMA_VERSION_KEY: number} if number else one.values
         if isinstance(one, Thing):
@@ -164,15 +166,15 @@ class Items:
     def read_thing(self, id: str, body: bytes) -> tuple[Thing, bool] | None:
         """Return a thing as it is in the store, and whether it waits; None if it is no thing, is of
         a kind that the game does not have, or was put there by a newer version of the game."""
-        known = self._kinds.get(id.partition(":")[0])
-        if known is None:
+        found = self._kinds.get(id.partition(":")[0])
+        if found is None:
             return None
         version, column, row, waits, values, *quota_ids = msgpack.unpackb(body)
         try:
-            values = self._values(known.kind, id, values)
+            values = self._values(found.kind, id, values)
         except NewerVersion:
             return None
-        thing = read(known.kind, id, version, (column, row), values)
+        thing = read(found.kind, id, version, (column, row), values)
         thing.quota_ids = quota_ids
         return thing, waits
 
@@ -193,29 +195,29 @@ class Items:
             raise NewerVersion(f"a newer version of the game put {id} there")
         return stored(kind, values, made < number)
 
-    # What lies where.
+    # The things in squares.
 
     def square(self, thing: Thing) -> Square:
-        """Return the square in which a thing lies."""
+        """Return the square of a thing."""
         column, row = thing.tile
         return column // self._grid.side, row // self._grid.side
 
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Row]]:
-        """Yield what lies in some squares, as (square, row). It waits for the store. The versions
-        of all kinds must be known."""
+        """Yield the things in some squares, as (square, row). It waits for the store. The versions
+        of all kinds must have been read."""
         for item in store.group(self.queue, *map(name_of, squares)):
             if (found := self.read_thing(item.id, item.body)) is not None:
                 square = square_of(item.group)
                 yield square, self._row(square, found[0])
 
     def things_in(self, square: Square) -> list[Thing]:
-        """Return what lies in a square, as far as this node knows."""
+        """Return the things in a square; none where this node is not subscribed."""
         subscription, side = self._subscriptions.by_square.get(square), self._grid.side
         rows = [] if subscription is None else subscription.things.placed()
         return [of_row(self._numbered[row.kind], row, square, side) for row in rows]
 
     def _row(self, square: Square, thing: Thing) -> Row:
-        """Return a thing as nodes tell each other of it: it lies in the middle of its tile."""
+        """Return a thing as nodes publish it: in the middle of its tile."""
         number, kind = self._kinds[type(thing).__name__]
         x, y = (
             (at - first * self._grid.side) * UNIT + UNIT // 2
@@ -225,16 +227,16 @@ class Items:
         return row
 
     def publish(self, there: Iterable[Thing | Record], gone: Iterable[Thing] = ()) -> None:
-        """Publish which things lie somewhere now, and which do not any more."""
+        """Publish which things have appeared or changed, and which are gone."""
         # A thing that goes from one square to another comes first: it is never nowhere.
-        news: dict[Square, tuple[list[Row], list[str | int]]] = {}
+        changes: dict[Square, tuple[list[Row], list[str | int]]] = {}
         for one in there:
             if isinstance(one, Thing) and not one.after:
                 square = self.square(one)
-                news.setdefault(square, ([], []))[0].append(self._row(square, one))
+                changes.setdefault(square, ([], []))[0].append(self._row(square, one))
         for thing in gone:
-            news.setdefault(self.square(thing), ([], []))[1].extend((thing.id, thing.version))
-        for square, (come, away) in news.items():
+            changes.setdefault(self.square(thing), ([], []))[1].extend((thing.id, thing.version))
+        for square, (come, away) in changes.items():
             # This many of the largest ones fit one message.
             for at in range(0, max(len(come), 1), THINGS_A_MESSAGE):
                 some = come[at : at + THINGS_A_MESSAGE]
@@ -246,7 +248,7 @@ class Items:
     def check_things(
         self, things: Iterable[_Thing], plot: Tile | None = None, *, by_player: bool = False
     ) -> list[_Thing]:
-        """Check and return things that a game wants to lie somewhere. Those that lay nowhere yet
+        """Check and return things that a game wants to put somewhere. Those that were nowhere yet
         get ids: by the `plot` that they are planted in and their numbers there, or at random.
         `by_player`: a player puts or changes them. Raises ValueError."""
         # The game may keep its objects, and use them again.
@@ -333,8 +335,8 @@ class Items:
                 yield item.body
 
     def change(self, thing: _Thing, how: Callable[[_Thing], _Thing]) -> _Thing | None:
-        """Replace a thing that lies somewhere with what `how` makes of it; return that, or None if
-        it is not there. Raises what `how` raises, and ValueError."""
+        """Replace a thing in the world with what `how` makes of it; return that, or None if it is
+        not there. Raises what `how` raises, and ValueError."""
         square, changed = self.square(thing), list[_Thing]()
 
         def make(item: Item | None) -> Item | None:
@@ -446,7 +448,7 @@ class Items:
 
     def clear_name(self, name: str) -> None:
         """Replace a name in all things and records."""
-        lie: list[Thing] = []
+        placed: list[Thing] = []
 
         def question(store: Store) -> None:
             for queue, item, one, waits in self._all(store):
@@ -456,12 +458,12 @@ class Items:
                 then = [(queue, item._replace(body=self.pack(after, waits)))]
                 taken = store.take(queue, item.id, then, only=item.body)
                 if taken is not None and isinstance(after, Thing) and not waits:
-                    lie.append(after)
+                    placed.append(after)
 
         try:
             self.wait(question)
         finally:
-            self.publish(lie)
+            self.publish(placed)
 
     def _all(self, store: Store) -> Iterator[tuple[str, Item, Thing | Record, bool]]:
         """Yield all that this version of the game can read, with its queue and item, and whether it

@@ -1,4 +1,4 @@
-"""What a game declares by classes, a kind each: things, which lie in the world, each on one tile,
+"""The kinds that a game declares by classes: things, which lie in the world, each on one tile,
 until a player takes them; events, which happen to a player; and records, which the store has by an
 id.
 
@@ -69,8 +69,8 @@ def _text(what: object, first: str, **values: object) -> str:
 
 
 class _Fields:
-    """The base of all kinds. `_row` is the named tuple in which nodes tell each other of one: what
-    all have, and the fields that are `_shown`. A kind is `_wordy` if one of these is a text."""
+    """The base of all kinds. `_row` is the named tuple as which nodes publish one: what all have,
+    and the fields that are `_shown`. A kind is `_wordy` if one of these is a text."""
 
     fields: ClassVar[tuple[Field, ...]] = ()
     _shown: ClassVar[tuple[Field, ...]] = ()
@@ -136,7 +136,7 @@ class _Fields:
 
 class Event(_Fields):
     """A kind of events: something that happens to a player, and is then over. Its fields are as
-    those of a Thing. Whoever sees the player's square is told, and nobody later."""
+    those of a Thing. Everybody who sees the player's square then gets it, and nobody later."""
 
     def __init_subclass__(cls) -> None:
         """Find the fields. Raises ValueError, with a sentence for its author."""
@@ -170,8 +170,8 @@ class Thing(_Fields):
     Its name, and those of its up to 16 fields, have 20 characters at most; all its texts have 2,000
     together. A field with a name that begins with an underscore is kept in the store and shown to
     nobody. Things of a kind that the game no longer has stay in the store unseen. An object is one
-    thing as it lay there when it was read, and never changes. It has `tile`, `id`, `version`, which
-    grows whenever it is put somewhere, and the fields.
+    thing as it was when it was read, and never changes. It has `tile`, `id`, `version`, which grows
+    whenever it is put somewhere, and the fields.
     """
 
     reach: ClassVar[float] = 1
@@ -385,7 +385,7 @@ def middle_of(tile: object) -> tuple[int, int]:
 
 
 def declare(kind: type[Thing] | type[Event]) -> TupleKind:
-    """Return a kind of things or events as nodes tell each other of it."""
+    """Return a kind of things or events as nodes publish it."""
     always = (THING_ID, THING_VERSION) if issubclass(kind, Thing) else ()
     return peer_batches.declare(kind._row, *always, *kind._shown)
 
@@ -398,8 +398,8 @@ def read(kind: type[_T], id: str, version: int, tile: Tile, values: Mapping[str,
 
 
 def of_row(kind: type[_T], row: Row, square: Square, side: int) -> _T:
-    """Return the thing of which a node has told others by `_row`, a tuple as in world/things.py.
-    `side` is that of squares in tiles."""
+    """Return the thing that a node has published by `_row`, a tuple as in world/things.py. `side`
+    is that of squares in tiles."""
     tile = square[0] * side + row.x // UNIT, square[1] * side + row.y // UNIT
     values = dict(zip([field.name for field in kind._shown], row[len(_ALWAYS) :], strict=True))
     return read(kind, row.id, row.version, tile, usable(kind.fields, values))

@@ -84,7 +84,7 @@ class Lease(Generic[_Found]):
         self._store_client = store_client
         self._loop = loop
         self._holder = holder
-        #: Whether this node holds it, as the store last said.
+        #: Whether this node holds it, by the store's last answer.
         self.held = False
         #: The number of this node's claim: it grows from each holder to the next, as long as the
         #: store forgets nothing.

@@ -1,4 +1,4 @@
-"""Where things lie: the names of squares in the store, and how far a player reaches."""
+"""The places of things: the names of squares in the store, and how far a player reaches."""
 
 from flatlands.world.grid import Square
 from flatlands.world.track import Track
@@ -9,7 +9,7 @@ AGO_MS = 200
 
 
 def name_of(square: Square) -> str:
-    """Return the name by which the store knows a square."""
+    """Return the name of a square in the store."""
     return f"{square[0]}:{square[1]}"
 
 

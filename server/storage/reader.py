@@ -1,8 +1,8 @@
-"""Reads from the store what lies in the subscribed squares.
+"""Reads the things and tiles of the subscribed squares from the store.
 
-The store has the truth, and the channels of squares carry the news. News may be lost, so a square
-is read when this node begins to receive it, whenever messages of it may have been lost, once a
-minute, and when the store answers again.
+The store has the truth, and the channels of squares carry the changes. Changes may be lost, so a
+square is read when this node begins to receive it, whenever messages of it may have been lost, once
+a minute, and when the store answers again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,7 @@ SQUARES_AT_ONCE = 200
 #: takes some ms.
 TILES_AT_ONCE = 8192
 
-#: Returns what lies in some squares, from the store.
+#: Reads the things in some squares from the store.
 Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, PlacedThing]]]
 
 
@@ -91,7 +91,7 @@ class SquareReader:
         if subscription is not None and not (
             self._store_client.store and all(it.persist for it in self._layers)
         ):
-            # What a store does not have, only the other nodes know.
+            # What the store does not have, only the other nodes have.
             subscription.sync.request_soon()
         if self._store_client.store is not None:
             self.read(square)

@@ -1,8 +1,8 @@
 """Records: what a game keeps in the store under an id, without a place in the world.
 
 If several callers change one at the same time, no change is lost; if several add one with the same
-id, or forget it, exactly one does. Nobody is shown a record: a game tells what is in it. None is
-kept in memory.
+id, or forget it, exactly one does. No page gets a record: a game sends what is in it. None is kept
+in memory.
 """
 
 import copy
@@ -17,8 +17,8 @@ _R = TypeVar("_R", bound=Record)
 
 
 class Records(Generic[_R]):
-    """The records of a kind. A game or part declares them in its class, such as
-    `best = Records(Run)`, and reads and changes them by its object: `self.best.read("north")`.
+    """The records of a kind. A game or part declares them in its class, such as `best =
+    Records(Run)`, and reads and changes them by its object: `self.best.read("north")`.
 
     All its methods wait for the store, and raise StoreUnavailable if it does not answer: what was
     asked may have been done or not.

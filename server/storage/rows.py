@@ -28,14 +28,14 @@ ROW_TILES: Final = 512
 ROWS_A_STEP: Final = 16
 ROW_WRITES_A_STEP: Final = 200
 
-#: A tile that has been 0 for this long is forgotten: until then it says that older writes do not
-#: count.
+#: A tile that has been 0 for this long is forgotten: until then it keeps older writes from
+#: counting.
 ZERO_FOR_MS: Final = AHEAD
 
 #: How long a node claims rows that are due, to look at them.
 ROWS_CLAIMED_MS: Final = 30_000
 
-#: Stands for the game itself, and for a person who is not known.
+#: Stands for the game itself, and for a person without an owner.
 NOBODY: Final = bytes(8)
 
 #: How many values a tile can have.
@@ -301,18 +301,18 @@ def _tiles(body: bytes | bytearray) -> Iterator[StoredTile]:
     return map(StoredTile._make, TILE.iter_unpack(body))
 
 
-def _after(at: int, known: int) -> int:
-    """Return a stamp after `known`, by the time and node of the stamp `at`."""
-    return next_stamp(at >> NODE_BITS, at, known)
+def _after(at: int, before: int) -> int:
+    """Return a stamp after `before`, by the time and node of the stamp `at`."""
+    return next_stamp(at >> NODE_BITS, at, before)
 
 
 def _tile_after(rule: int, tile: StoredTile, write: Write) -> StoredTile | None:
     """Return a tile after a write; None if the write does not count there."""
-    index, old, known, before, writer = tile
+    index, old, old_at, before, writer = tile
     value, at = write.value, write.at
     if rule == RULE_SUM:
-        value, at = _sum(old, value), _after(at, known)
-    elif (value, at) != (old, known) and not wins(rule, (value, at), (old, known)):
+        value, at = _sum(old, value), _after(at, old_at)
+    elif (value, at) != (old, old_at) and not wins(rule, (value, at), (old, old_at)):
         return None
     if value != old:
         if write.after is not None:
@@ -320,8 +320,8 @@ def _tile_after(rule: int, tile: StoredTile, write: Write) -> StoredTile | None:
         elif write.writer != writer:
             before = old
         writer = write.writer
-    elif at == known and writer == NOBODY:
-        # It was adopted before its own node, which knows who wrote, put it there.
+    elif at == old_at and writer == NOBODY:
+        # Another node adopted it before its own node, which has the writer, put it there.
         writer = write.writer
     return StoredTile(index, value, at, before, writer)
 

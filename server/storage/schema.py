@@ -1,10 +1,10 @@
-"""What the store knows of the fields of a game, so that a changed game loses nothing unnoticed.
+"""The fields of a game as the store remembers them, so that a changed game loses nothing unnoticed.
 
 Kinds of things and of records change from one version of a game to the next. In what the store
 already has, a new field has its lowest value, and what was in a removed field is seen by nobody. A
 field that allows less than it ever did needs an `upgrade`. Each version of a kind has a number,
 which what it has put into the store has too, so that a game with an older one leaves alone what it
-cannot know.
+cannot read.
 """
 
 from collections.abc import Iterable, Mapping
@@ -50,8 +50,8 @@ def note(
 
 
 class GameSchema:
-    """The fields of all kinds that a game has in the store. Their versions are not known until the
-    store has been read."""
+    """The fields of all kinds that a game has in the store. They have no versions until the store
+    has been read."""
 
     def __init__(self, game: str, kinds: Iterable[_Kind]) -> None:
         self.game = game
@@ -68,8 +68,8 @@ class GameSchema:
         return self._numbers[kind.__name__]
 
     def learn(self, store: Store) -> None:
-        """Find out the versions, unless those of this store are known. It waits for the store.
-        Raises StoreError if something that is there may be lost."""
+        """Read the versions, unless those of this store were read. It waits for the store. Raises
+        StoreError if something that is there may be lost."""
         if self._numbers is None or store.identity != self._identity:
             try:
                 self._numbers = note(store, self.game, self._kinds, self._numbers or {})

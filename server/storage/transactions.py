@@ -1,7 +1,7 @@
 """Transactions of games: several things and records are read, and all are changed or none is.
 
-What is to become of them is a function of what was read. If somebody else was faster, it is called
-again with what is there now.
+The changes are a function of what was read. If somebody else was faster, it is called again with
+what is there now.
 """
 
 from collections.abc import Callable, Sequence, Set

@@ -2,9 +2,9 @@
 expired.
 
 A part of the ground is *planted* when somebody first comes near: an item without a body stands for
-it; the node that claims this item asks the game what lies there, and puts that in its place in one
-step. A thing that waits is due when it is to lie there: the node that claims it then lets it lie,
-and publishes that.
+it; the node that claims this item asks the game for the things there, and puts them in its place in
+one step. A thing that waits is due when it is to appear: the node that claims it then puts it into
+its square, and publishes that.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +48,7 @@ QUOTA_AGAIN_MS = 24 * 3600 * 1000
 #: The body of an item that stands for a part of the ground that is planted.
 PLANTED: Final = b"planted"
 
-#: Returns what is to lie in a plot; None if that failed.
+#: Returns the things for a plot; None if that failed.
 Plant = Callable[[Tile], Sequence[Thing] | None]
 
 
@@ -73,7 +73,7 @@ class Upkeep:
                 loop.every(RECORDS_SWEEP_MS, partial(self._sweep, queue))
 
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Row]]:
-        """Yield what lies in some squares, for the Reader, after putting down the plots they touch
+        """Yield the things in some squares, for the reader, after putting down the plots they touch
         to be planted. It waits for the store."""
         # A store that this version of the game may not use is left as it is.
         self._items.learn(store)
@@ -112,8 +112,8 @@ class Upkeep:
             )
 
     def _claimed(self, claimed: list[Claimed]) -> None:
-        """Plant what is to be planted, let things lie whose time has come, and forget those whose
-        time is over."""
+        """Plant what is to be planted, let things appear whose time has come, and forget those
+        whose time is over."""
         seeds: list[str] = []
         lapsed: list[str] = []
         foreign: list[tuple[str, bytes]] = []
@@ -141,8 +141,8 @@ class Upkeep:
             self._growing.set(self._loop.now())
 
     def _due(self, thing: Thing, waits: bool) -> None:
-        """Let a thing lie that this node has claimed, if it `waits`, or else remove it; publish
-        that. If this node was slow, another one has done so, or a player has changed it."""
+        """Put a thing that this node has claimed into its square, if it `waits`, or else remove it;
+        publish that. If this node was slow, another one has done so, or a player has changed it."""
         items = self._items
 
         def question(store: Store) -> int:
@@ -170,13 +170,13 @@ class Upkeep:
         def question(store: Store) -> set[tuple[str, bytes]]:
             then = [*map(items.item, coming), (self._queue, Item(id, lasts, "", PLANTED))]
             store.done(self._queue, [id], then)
-            # Something with the same id may lie there already, and a lease may have ended.
+            # There may be something with the same id already, and a lease may have ended.
             return {(item.id, item.body) for item in store.group(self._queue, *squares)}
 
         def answered(there: set[tuple[str, bytes]]) -> None:
-            lie = [thing for thing in coming if (thing.id, items.pack(thing)) in there]
-            self._loop.stats["things_planted"] += len(lie)
-            items.publish(lie)
+            placed = [thing for thing in coming if (thing.id, items.pack(thing)) in there]
+            self._loop.stats["things_planted"] += len(placed)
+            items.publish(placed)
 
         items.ask(question, answered)
 

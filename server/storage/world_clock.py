@@ -24,7 +24,7 @@ class WorldClock:
     def __init__(self, store_client: StoreClient, loop: Loop) -> None:
         self._store_client = store_client
         self._loop = loop
-        #: What the store said last: node time and this give its time; None before it has answered.
+        #: The store's last answer: node time and this give its time; None before it has answered.
         self._target: int | None = None
         self._ahead, self._since = 0.0, 0
 

@@ -96,7 +96,7 @@ class Ground:
         sums = [layer for layer in layers if layer.rule == RULE_SUM]
         for layer in sums:
             for square in layer._node.subscriptions.by_square:
-                known = layer.known_tiles(square)
+                known = layer.received_tiles(square)
                 for place, value in enumerate(known.values if known else b""):
                     key = layer.number, square, place
                     self._least[key] = self._most[key] = max(value, self._least[key])
@@ -175,7 +175,7 @@ class Ground:
             its: CellLayer = host.node.play.layers[layer.number]
             oldest = its.forgotten_before() - FADED_WITHIN
             for square in host.node.subscriptions.by_square:
-                known = its.known_tiles(square)
+                known = its.received_tiles(square)
                 if known is not None and any(known.values) and known.pack(before=oldest):
                     raise Broken(f"{layer.name}: what is old is still there in {square}")
 

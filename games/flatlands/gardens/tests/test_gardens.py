@@ -282,9 +282,9 @@ def test_a_garden_that_is_visited_lasts_and_an_operator_can_remove_it(world, two
     layer = part(world, Gardens).plants.layer
     assert layer.options.forget == PLANT_SECONDS * 1000
     square, place = part(world, Gardens).plants._index(east(1))
-    before = layer.known_tiles(square).get(place)[1]
+    before = layer.received_tiles(square).get(place)[1]
     world.run(20 + 2 * LOOK_SECONDS)
-    assert layer.known_tiles(square).get(place)[1] > before
+    assert layer.received_tiles(square).get(place)[1] > before
     play = world.game(1).node.play
     owner = resident(world, ada).owner[:16]
     found = play.content.undo(None, Rect(*square, *square))

@@ -159,7 +159,7 @@ class MqttLink(StreamLink):
         elif topic == self._probe_topic:
             number = int.from_bytes(payload)
             if number != self._echoed + 1:
-                # The server has dropped a probe, and nobody knows how many messages with it.
+                # The server has dropped a probe, and it is unknown how many messages with it.
                 self._counters.dropped += 1
                 self._inbox.reset(None)
             self._echoed = number

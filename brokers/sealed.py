@@ -1,8 +1,9 @@
-"""A broker that seals messages with a keyed hash, so that only those who know a secret are heard.
+"""A broker that seals messages with a keyed hash, so that only messages of those who have a secret
+are received.
 
 A seal is SEAL_SIZE bytes of BLAKE2b behind each payload, over the channel's name and the payload,
 with a key made of the secret. A message with a wrong seal, or without one, is counted (`forged`),
-logged at most once a minute, and dropped. This keeps out those who do not know the secret, and
+logged at most once a minute, and dropped. This keeps out those who do not have the secret, and
 reveals that a node has another one. It does not encrypt, and it never prevents those who reach the
 broker from repeating sealed messages or holding them back.
 """

@@ -258,7 +258,7 @@ def _address_for_others(host: str) -> str | None:
     # A hosting service names the port by the variable, and lets nobody reach this address.
     if host not in ("0.0.0.0", "::") or "PORT" in os.environ:
         return None
-    # To connect a datagram socket sends nothing, but tells from which address it would be sent. The
+    # To connect a datagram socket sends nothing, but shows from which address it would be sent. The
     # address to connect to is one of those reserved for documentation.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:

@@ -213,7 +213,7 @@ class Node:
                 self.peers.note_incompatible()
 
     def _dispatch_peer_message(self, item: Message) -> None:
-        """Pass on a message for all nodes, for this one, or for those that know a player."""
+        """Pass on a message for all nodes, for this one, or for those that have or had a player."""
         if self.channels.is_square(item.channel):
             # This node has just unsubscribed from it, or from a part.
             return
@@ -221,8 +221,8 @@ class Node:
         handler = self._handlers.get(type(message))
         if handler is None or isinstance(message, list):
             raise Malformed("it belongs to a square")
-        known = message.node not in self.peers.incompatible
-        if known or isinstance(message, peer_protocol.Heartbeat):
+        is_compatible = message.node not in self.peers.incompatible
+        if is_compatible or isinstance(message, peer_protocol.Heartbeat):
             handler(message)
 
     def _on_watch(self, watch: Watch) -> None:
@@ -240,12 +240,13 @@ class Node:
         return self.store_client.identity
 
     def things_changed(self, square: Square) -> None:
-        """Note that the things that lie in a square have changed."""
+        """Note that the things in a square have changed."""
         if self.movement.touches is not None:
             self.movement.touches.things_changed(square)
 
     def last_seq(self, id: int) -> int:
-        """Return the highest seq known here of a player that is not here; -1 if none is known."""
+        """Return the highest seq that this node has of a player that is not here; -1 if it has
+        none."""
         seq, _place = self.residents.departed.get(id, (-1, None))
         return max(seq, self.subscriptions.seq(id))
 

@@ -90,7 +90,7 @@ class RedisClusterBroker(LinkedBroker):
         #: Channel -> its slot: the desired state.
         self._channels: dict[str, int] = {}
         self._nodes: dict[Endpoint, _ShardLink] = {}
-        #: Slot -> the master that has it, or None if none is known.
+        #: Slot -> the master that has it, or None if it was not found out.
         self._table: list[Endpoint | None] = [None] * SLOTS
         #: The master to ask first: the last one that said that a slot has moved.
         self._informed: Endpoint | None = None

@@ -66,7 +66,7 @@ def log_in(connection: StreamConnection, replies: Iterator[Any]) -> Any:
 
 def refuse_replica(hello: Any) -> None:
     """Raise ConnectionError if a server's answer to HELLO is an error, or says that the server is a
-    replica: there others do not hear what is published."""
+    replica: there others do not receive what is published."""
     if isinstance(hello, ReplyError):
         raise ConnectionError(str(hello))
     if hello.get(b"role") in REPLICAS:

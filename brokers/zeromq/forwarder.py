@@ -84,7 +84,7 @@ class _Link:
 
 
 class Relay:
-    """Decides what is sent for each received frame. It knows no sockets; times are arguments."""
+    """Decides what is sent for each received frame. It uses no sockets; times are arguments."""
 
     def __init__(self) -> None:
         self._links: dict[bytes, _Link] = {}
@@ -141,7 +141,8 @@ class Relay:
 
 
 class _Out:
-    """The PUB socket. The number of overflows tells a subscriber whether it missed messages."""
+    """The PUB socket. By the number of overflows a subscriber finds out whether it missed
+    messages."""
 
     def __init__(self, pub: "zmq.Socket[bytes]") -> None:
         self._pub = pub

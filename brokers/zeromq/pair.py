@@ -209,7 +209,7 @@ class Pair:
         is_new, number = OVERFLOW_NUMBER.unpack_from(frame, len(OVERFLOW))
         known = number - 1 if is_new else number
         if self.in_use and self._overflows not in (None, known):
-            # This broker missed a number, so it missed messages too, and nobody knows how many.
+            # This broker missed a number, so it missed messages too, and it is unknown how many.
             self._counters.dropped += 1
             self._inbox.reset(None)
         self._overflows = number

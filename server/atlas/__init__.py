@@ -1,4 +1,4 @@
 """The map of everybody: how many players are where in the whole world.
 
-It tells nobody of players, only of numbers, and counts and publishes nothing unless somebody looks.
+It publishes numbers of players and nothing else of them, and nothing at all unless somebody looks.
 """

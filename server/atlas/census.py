@@ -26,7 +26,7 @@ AREA_LEASE_MS: Final = 8000
 #: All who are new to an area within this time get one answer.
 ANSWER_EVERY_MS: Final = 150
 
-#: Stands for when an area was told of, and in dots of which grain, if it never was.
+#: Stands for the time and the grain of the last publication of an area, if there was none.
 NEVER_PUBLISHED: Final = (0, 1)
 
 #: The most areas that are counted. Those that are asked for beyond that get no answer.
@@ -46,7 +46,7 @@ class Census:
         self._outbox = outbox
         #: MapArea -> the node time in ms at which its lease ends.
         self._leases: dict[MapArea, int] = {}
-        #: MapArea -> the node time in ms at which this node last told of it, and the grain. Those
+        #: MapArea -> the node time in ms at which this node last published it, and the grain. Those
         #: in which it then had nobody are left out.
         self._published: dict[MapArea, tuple[int, int]] = {}
         #: Square -> people and computer players there, when this node last counted; and these
@@ -56,7 +56,7 @@ class Census:
         self._counting = loop.timer(self._count)
 
     def on_watch(self, new: bool, flat: list[int]) -> None:
-        """Count some areas for another lease, and tell of them at once if whoever asks is new to
+        """Count some areas for another lease, and publish them at once if whoever asks is new to
         them: `flat` is grain, column, row, most, grain ..."""
         now = self._loop.now()
         if not self._leases:
@@ -72,7 +72,7 @@ class Census:
                     self._publish_area(area, {})
 
     def _count(self) -> None:
-        """Tell of all areas whose leases run."""
+        """Publish all areas whose leases run."""
         now = self._loop.now()
         self._leases = {area: until for area, until in self._leases.items() if until > now}
         self._published = {area: it for area, it in self._published.items() if area in self._leases}
@@ -106,7 +106,8 @@ class Census:
             for square in self._squares:
                 by_dot.setdefault(dot_at(square, area.grain), []).append(square)
         squares = by_dot.get((area.column, area.row), [])
-        # That all have gone is told once. Nodes that do not hear of it forget them a little later.
+        # That all have gone is published once. Nodes that do not receive it forget them a little
+        # later.
         if not squares and last is NEVER_PUBLISHED:
             return
         grain = finest(squares, area, last[1])
@@ -140,5 +141,5 @@ class Census:
         for page, at in enumerate(range(0, max(len(flat), 1), step)):
             counts = Counts(self._node, page, grain, flat[at : at + step])
             self._loop.stats["counts"] += 1
-            # What the broker refuses is told again a second later.
+            # What the broker refuses is published again a second later.
             self._bus.broker.publish(channel, peer_protocol.pack(counts))

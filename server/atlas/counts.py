@@ -16,10 +16,10 @@ from flatlands.world.grid import Square
 #: An area is asked for again after this, if no node has asked for it meanwhile.
 ASK_EVERY_MS: Final = 3000
 
-#: The same for an area of which nobody has told.
+#: The same for an area of which no node has published anything.
 ASK_UNKNOWN_EVERY_MS: Final = 300
 
-#: What a node told of an area is forgotten after this, without news of it.
+#: The counts of a node are forgotten after this, if no newer ones come.
 FORGET_AFTER_MS: Final = 3500
 
 #: All answers of nodes come within this time.
@@ -65,7 +65,7 @@ class TrackedArea:
 
     @property
     def grain(self) -> int:
-        """The finest grain in which all nodes tell of it."""
+        """The finest grain in which all nodes publish it."""
         return max((report.grain for report in self.reports.values()), default=0)
 
 
@@ -80,25 +80,25 @@ class PlayerCounts:
         self._believes = believes
         #: Channel -> the area of it that this node is subscribed to.
         self.channels: dict[str, MapArea] = {}
-        self._known: dict[MapArea, TrackedArea] = {}
+        self._tracked: dict[MapArea, TrackedArea] = {}
 
-    # What nodes say.
+    # What nodes publish.
 
     def on_watch(self, flat: list[int]) -> None:
-        """Note that a node asks for areas: this node hears the answers, too."""
+        """Note that a node asks for areas: this node receives the answers, too."""
         for at in range(0, len(flat), len(MapArea._fields)):
-            known = self._known.get(MapArea(*flat[at : at + len(MapArea._fields)]))
-            if known is not None and known.reports:
-                known.asked = self._loop.now()
+            tracked = self._tracked.get(MapArea(*flat[at : at + len(MapArea._fields)]))
+            if tracked is not None and tracked.reports:
+                tracked.asked = self._loop.now()
 
     def _receive(self, area: MapArea, payload: bytes) -> None:
-        """Take what a node tells of an area, on the area's channel. Raises Malformed."""
+        """Take the counts that a node has published on an area's channel. Raises Malformed."""
         counts = peer_protocol.read(payload)
         if not isinstance(counts, peer_protocol.Counts):
             raise Malformed("it does not belong to an area of the map")
         node, page, grain, flat = counts
         if self._believes(node):
-            reports = self._known[area].reports
+            reports = self._tracked[area].reports
             if page and node in reports:
                 flat = reports[node].flat + flat
             reports[node] = NodeDots(self._loop.now(), grain, flat)
@@ -106,17 +106,17 @@ class PlayerCounts:
     # What this node asks.
 
     def need(self, areas: Set[MapArea]) -> None:
-        """Hear of these areas and of no others. It should be called once a second."""
+        """Receive these areas and no others. This should be called once a second."""
         now = self._loop.now()
-        unwanted = self._known.keys() - areas
-        new = areas - self._known.keys()
+        unwanted = self._tracked.keys() - areas
+        new = areas - self._tracked.keys()
         for area in unwanted:
-            del self._known[area]
+            del self._tracked[area]
             channel = self._channels.area(area)
             del self.channels[channel]
             self._bus.drop_receiver(channel)
         for area in new:
-            self._known[area] = TrackedArea(now)
+            self._tracked[area] = TrackedArea(now)
             channel = self._channels.area(area)
             self.channels[channel] = area
             self._bus.set_receiver(channel, partial(self._receive, area))
@@ -124,80 +124,80 @@ class PlayerCounts:
             self._bus.unsubscribe(*map(self._channels.area, unwanted))
         if new:
             self._bus.subscribe(*map(self._channels.area, new))
-        for known in self._known.values():
-            known.reports = {
+        for tracked in self._tracked.values():
+            tracked.reports = {
                 node: report
-                for node, report in known.reports.items()
+                for node, report in tracked.reports.items()
                 if self._believes(node) and now - report.at < FORGET_AFTER_MS
             }
         self._ask(False, ASK_EVERY_MS, now)
         self._ask(True, ASK_UNKNOWN_EVERY_MS, now)
 
     def _ask(self, new: bool, every: int, now: int) -> None:
-        """Ask for the areas that some node has told of, or for the `new` ones, which none has."""
+        """Ask for the areas that some node has published, or for the `new` ones, which none has."""
         due: list[int] = []
-        for area, known in self._known.items():
-            if bool(known.reports) != new and now - known.asked >= every:
-                known.asked = now
+        for area, tracked in self._tracked.items():
+            if bool(tracked.reports) != new and now - tracked.asked >= every:
+                tracked.asked = now
                 due += area
         step = len(MapArea._fields) * AREAS_MOST
         for at in range(0, len(due), step):
             message = pack(Watch(self._node, new, due[at : at + step]))
             self._bus.to_all(message)
 
-    # What is known.
+    # What was received.
 
     def settled(self, area: MapArea) -> bool:
-        """Return whether all that is in an area should have been told by now."""
-        known = self._known.get(area)
-        if known is None:
+        """Return whether all nodes should have published an area by now."""
+        tracked = self._tracked.get(area)
+        if tracked is None:
             return False
-        waited = self._loop.now() - known.since
-        return waited >= (ANSWERS_WITHIN_MS if known.reports else NO_ANSWERS_MS)
+        waited = self._loop.now() - tracked.since
+        return waited >= (ANSWERS_WITHIN_MS if tracked.reports else NO_ANSWERS_MS)
 
     def grain(self, area: MapArea) -> int:
-        """Return the finest grain in which an area is known."""
-        return self._known[area].grain if area in self._known else 0
+        """Return the finest grain in which an area was received."""
+        return self._tracked[area].grain if area in self._tracked else 0
 
     def totals(self) -> tuple[int, int]:
         """Return how many people and how many computer players there are."""
         dots = [
-            dot for report in self._known[WORLD_TOTALS].reports.values() for dot in report.dots()
+            dot for report in self._tracked[WORLD_TOTALS].reports.values() for dot in report.dots()
         ]
         return sum(dot[2] for dot in dots), sum(dot[3] for dot in dots)
 
     def squares(self, area: MapArea) -> set[Square] | None:
-        """Return the inhabited squares of an area, or None if only larger dots are known."""
-        if area not in self._known or self.grain(area):
+        """Return the inhabited squares of an area, or None if only larger dots were received."""
+        if area not in self._tracked or self.grain(area):
             return None
-        all = self._known[area].reports.values()
+        all = self._tracked[area].reports.values()
         return {(column, row) for report in all for column, row, *_ in report.dots()}
 
     def forget_batches(self) -> None:
-        """Start counting batches from 0, since clients have been told of those until now."""
-        for known in self._known.values():
-            for report in known.reports.values():
+        """Start counting batches from 0, since those until now were sent to clients."""
+        for tracked in self._tracked.values():
+            for report in tracked.reports.values():
                 report.flat[4::DOT_FIELDS] = [0] * (len(report.flat) // DOT_FIELDS)
 
     def dots(self, grain: int, numbers: Mapping[int, int]) -> dict[DotPosition, Dot]:
-        """Return all dots of a grain that are known. `numbers` are the nodes' small numbers."""
+        """Return all dots of a grain that were received. `numbers` are the nodes' small numbers."""
         found: dict[DotPosition, Dot] = {}
         coarse = grain >= self.grain(WORLD_DOTS)
-        for area, known in self._known.items():
+        for area, tracked in self._tracked.items():
             # Areas may lie in each other, so each dot is taken from one area only.
             if (
                 area == WORLD_DOTS
                 if coarse
-                else known.grain <= grain <= area.grain and area != WORLD_TOTALS
+                else tracked.grain <= grain <= area.grain and area != WORLD_TOTALS
             ):
-                found.update(_joined(known, grain, numbers))
+                found.update(_joined(tracked, grain, numbers))
         return found
 
 
-def _joined(known: TrackedArea, grain: int, numbers: Mapping[int, int]) -> dict[DotPosition, Dot]:
-    """Return the dots of a grain that lie in an area."""
+def _joined(tracked: TrackedArea, grain: int, numbers: Mapping[int, int]) -> dict[DotPosition, Dot]:
+    """Return the dots of a grain in an area."""
     found: dict[DotPosition, Dot] = {}
-    for node, report in known.reports.items():
+    for node, report in tracked.reports.items():
         number, fine = numbers.get(node, 0), report.grain
         shift = SHIFTS[grain >> 2] - SHIFTS[fine >> 2]
         for column, row, people, computers, batches in report.dots():

@@ -1,7 +1,7 @@
 """The dots of the map of everybody as clients see them: what has changed, and packed patches.
 
-Each patch of dots is packed once for all clients that look at it. This module knows neither clients
-nor where the numbers come from.
+Each patch of dots is packed once for all clients that look at it. This module uses neither clients
+nor nodes.
 """
 
 from typing import TypeVar
@@ -13,7 +13,7 @@ from flatlands.world.grid import Rect
 
 
 class DotLayer:
-    """All known dots of one grain: patch -> index -> [index, people, computer players, node].
+    """All dots of one grain: patch -> index -> [index, people, computer players, node].
 
     `changes` are packed patches, with what has changed in the second that has just ended.
     """
@@ -26,7 +26,7 @@ class DotLayer:
         self.update(dots)
 
     def update(self, dots: dict[DotPosition, Dot]) -> None:
-        """Take what is known now, and note what has changed."""
+        """Take the dots as they are now, and note what has changed."""
         before, self.patches = self.patches, {}
         changes: dict[DotPosition, list[int]] = {}
         for dot, (people, computers, node, _, batches) in dots.items():

@@ -3,7 +3,7 @@
 A dot of grain g is an area of the world that is 2^g squares wide and high: a dot of grain 0 is a
 square. Each dot lies in one dot of each coarser grain. The squares around the origin are in the
 middle of a dot of each grain divisible by 4, so what is close together there is not spread over
-four. Clients are told of dots in patches of 4 x 4. This module is arithmetic, and counts nobody.
+four. Clients get dots in patches of 4 x 4. This module is arithmetic, and counts nobody.
 """
 
 from collections.abc import Collection

@@ -1,7 +1,7 @@
 """Shows this node's clients the map of everybody.
 
-What nodes tell is added up elsewhere (counts.py). Once a second clients are shown what has changed.
-Dots are joined to larger ones until there are few enough of them (dot_layer.py).
+What nodes publish is added up in counts.py. Once a second clients are shown what has changed. Dots
+are joined to larger ones until there are few enough of them (dot_layer.py).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -117,7 +117,7 @@ class MapViews:
 
     def watch(self, viewer: MapViewer, grain: int, squares: Rect) -> None:
         """Let a client look at some squares, in dots of `grain` or coarser, and no longer at what
-        it looked at before. Without any squares it is told the totals only."""
+        it looked at before. Without any squares it gets the totals only."""
         self.leave(viewer)
         asked = MapRequest(grain, squares) if squares.c0 <= squares.c1 else MapRequest(0, None)
         if asked not in self._views and len(self._views) >= VIEWS_MOST:
@@ -146,7 +146,8 @@ class MapViews:
     # Which areas of the world are needed.
 
     def _areas(self, asked: MapRequest) -> list[MapArea]:
-        """Return the areas that show what a client asks to see, as far as that is known now."""
+        """Return the areas that show what a client asks to see, as far as that can be found out
+        now."""
         if asked.squares is None:
             return [WORLD_TOTALS]
         if self._counts.grain(WORLD_DOTS) <= asked.grain:
@@ -154,7 +155,7 @@ class MapViews:
         return [WORLD_TOTALS, WORLD_DOTS, *areas_around(asked.squares, asked.grain)]
 
     def _need(self) -> None:
-        """Hear of the areas that clients look at."""
+        """Receive the areas that clients look at."""
         self._counts.need({area for asked in self._views for area in self._areas(asked)})
 
     def _is_settled(self, asked: MapRequest) -> bool:

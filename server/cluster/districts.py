@@ -7,9 +7,9 @@ as many districts as are needed. The district of a busy worker is divided in two
 its players go to a worker without a district; two quiet districts on either side of a line become
 one again. Players in the same square are divided by their ids.
 
-These are pure rules: nothing here reads a clock, knows a socket, or moves a player (placement.py
-does). The supervisor makes the plan of its workers, and tells them; one node makes that of all
-machines (router.py). All that is said here of workers is true of machines.
+These are pure rules: nothing here reads a clock, uses a socket, or moves a player (placement.py
+does). The supervisor makes the plan of its workers, and sends it to them; one node makes that of
+all machines (router.py). All of this is true of machines as well as of workers.
 """
 
 from bisect import bisect_left

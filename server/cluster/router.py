@@ -1,11 +1,11 @@
 """Sends players to the machine that serves their part of the world, so that neighbours meet there.
 
 A machine is all nodes that have the same address. The plan says which machine has which part
-(placement.py). The node that has the lease of the plan makes it, and tells all others once a
-second; so it needs a store, and heartbeats, which say how busy each machine is. A node asks the
-client of a player that belongs elsewhere to go on there. The client comes there with its token, as
-after any loss (players/takeovers.py), or stays: nothing here depends on it. A machine without an
-address has no part in this.
+(placement.py). The node that has the lease of the plan makes it, and publishes it once a second; so
+it needs a store, and heartbeats, which have the load of each machine. A node asks the client of a
+player that belongs elsewhere to go on there. The client comes there with its token, as after any
+loss (players/takeovers.py), or stays: nothing here depends on it. A machine without an address has
+no part in this.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ from flatlands.server.squares.peers import Peers
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.lease import Lease, StatelessHolder
 
-#: Time between two looks at how busy the machines are, after each of which all are told the plan.
+#: Time between two looks at how busy the machines are, after each of which the plan is published.
 PLAN_EVERY_MS: Final = 1000
 
 #: How long a plan holds if nobody repeats it.
@@ -66,7 +66,7 @@ class Router(Placement[str], StatelessHolder):
         #: The addresses of the machines of this world, also of those that are drained: their pages
         #: may connect here.
         self.addresses: frozenset[str] = frozenset()
-        #: Who told the plan, (term, node), and when.
+        #: Who published the plan, (term, node), and when.
         self._plan_from = 0, 0
         self._plan_at = 0
         #: The plan as this node makes it, while it does.
@@ -87,8 +87,8 @@ class Router(Placement[str], StatelessHolder):
                 self._lease.start()
 
     def machine(self, busy: float, line: Line | None) -> list[str | int]:
-        """Return what this node's heartbeats tell of its machine: its address, how busy the node is
-        in percent, and a line that divides its players, if it is busy."""
+        """Return what this node's heartbeats contain about its machine: its address, how busy the
+        node is in percent, and a line that divides its players, if it is busy."""
         return [self.here, round(100 * busy), *(line or ())] if self.here else []
 
     # The plan.
@@ -97,7 +97,7 @@ class Router(Placement[str], StatelessHolder):
         return self._peers.state == ALIVE and self._peers.broker_up
 
     def begin(self, _found: None) -> None:
-        """Go on with the plan that was told last, if it still holds; or begin with the busiest
+        """Go on with the plan that was published last, if it still holds; or begin with the busiest
         machine, so that the fewest players must move."""
         loads = self._loads()
         plan = self.plan
@@ -112,14 +112,14 @@ class Router(Placement[str], StatelessHolder):
         holds = self._loop.now() - self._plan_at <= PLAN_HOLDS_MS
         takes = frozenset(machine[0] for machine in self._machines())
         self.learn(self.plan if holds else None, takes)
-        known = (peer.load for peer in self._peers.peers.values() if peer.state != STARTING)
-        others = {load.machine[0] for load in known if load.machine}
+        loads = (peer.load for peer in self._peers.peers.values() if peer.state != STARTING)
+        others = {load.machine[0] for load in loads if load.machine}
         self.addresses = frozenset({self.here, *others})
         if self._keeps and self._lease.valid:
             self._make()
 
     def _make(self) -> None:
-        """Let the plan follow how busy the machines are, and tell it to all nodes."""
+        """Change the plan if the load of machines requires it, and publish it to all nodes."""
         now, loads, districts = self._loop.now(), self._loads(), self._districts
         self._alive_at.update(dict.fromkeys(loads, now))
         for gone in [

@@ -2,9 +2,9 @@
 
 One item of the store has the ids of the nodes that wrote it last. Every few seconds each node puts
 its own id before the others. Those that it finds before its own were put there since: these nodes
-live, and hear themselves. If no heartbeat of one of them comes, it hears another broker, and each
-of the two has half of the world. Two URLs may name one broker, so they are not compared. This
-module reports to Peers, and stops nothing.
+live, and receive what they publish. If no heartbeat of one of them comes, it uses another broker,
+and each of the two has half of the world. Two URLs may name one broker, so they are not compared.
+This module reports to Peers, and stops nothing.
 """
 
 import msgpack
@@ -33,8 +33,8 @@ COUNTS_FOR_MS = 15_000
 
 
 class SplitBrainDetector:
-    """Looks for living nodes that this one does not hear. `game` is the name by which the store
-    knows the game, and `ground_id` as in the names of channels."""
+    """Looks for living nodes whose heartbeats do not come. `game` is the name of the game in the
+    store, and `ground_id` as in the names of channels."""
 
     def __init__(
         self,
@@ -52,13 +52,13 @@ class SplitBrainDetector:
         self._peers = peers
         #: When this node last put its id there, None if it never did.
         self._put_at: int | None = None
-        #: The ids that no heartbeat has told of -> when each was first and last seen.
+        #: The ids of which no heartbeat has come -> when each was first and last seen.
         self._seen: dict[int, tuple[int, int]] = {}
         loop.every(ALIVE_EVERY_MS, self._turn, 0)
 
     def _turn(self) -> None:
         now, peers = self._loop.now(), self._peers
-        # A node that does not hear itself is no witness.
+        # A node that does not receive its own messages is no witness.
         if peers.state == ALIVE and peers.echoes_return:
             self._store_client.ask(self._write, self._wrote)
         self._seen = {

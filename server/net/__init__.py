@@ -1,1 +1,1 @@
-"""Connections: the listener, HTTP, the handshake, frames. It never knows anything of the game."""
+"""Connections: the listener, HTTP, the handshake, frames. It imports nothing of the game."""

@@ -1,6 +1,6 @@
 """WebSocket frames, RFC 6455 section 5: a strict parser for clients' frames, and makers of answers.
 
-Bytes go in, messages come out. Nothing here ever does I/O, waits, reads a clock or knows gevent.
+Bytes go in, messages come out. Nothing here ever does I/O, waits, reads a clock or uses gevent.
 """
 
 import struct

@@ -29,7 +29,7 @@ with packages("play"):
 def main() -> int:
     """Ask and print; return the exit code."""
     given = options.read()
-    # What goes wrong is told in a sentence, not logged as a server does.
+    # An error is printed as a sentence, not logged as a server does.
     logging.getLogger("flatlands").setLevel(logging.CRITICAL)
     try:
         _ask(given)

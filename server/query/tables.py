@@ -52,8 +52,8 @@ class RowSource(NamedTuple):
     """The source of all rows.
 
     `ground_id` is as in the names of channels. `store` is None if there is none, and `watcher`,
-    which knows all players, is None for the tables of a game, which need no players. `most` items
-    of a queue are read; None: all.
+    which has all players, is None for the tables of a game, which need no players. `most` items of
+    a queue are read; None: all.
     """
 
     ground_id: str
@@ -64,7 +64,7 @@ class RowSource(NamedTuple):
 
     @property
     def living(self) -> Watcher:
-        """What knows all players. Raises ValueError."""
+        """The watcher, which has all players. Raises ValueError."""
         if self.watcher is None:
             raise ValueError("a game can read only its own tables")
         return self.watcher

@@ -1,6 +1,7 @@
-"""A node that only watches: it hosts nobody, sends no heartbeats, and knows all players of a world.
+"""A node that only watches: it hosts nobody, sends no heartbeats, and receives all players of a
+world.
 
-It is a node that was never started. It hears the heartbeats of all others, asks them in which
+It is a node that was never started. It receives the heartbeats of all others, asks them in which
 squares they have players, as nodes do for the map of everybody, subscribes to these, and asks for
 what is in them, as a node does for its screens. It publishes nothing but these questions.
 """
@@ -34,8 +35,8 @@ SETTLES_AFTER_S = 1.3 * HEARTBEAT_EVERY / 1000
 #: How long it then waits at most for all squares.
 SETTLES_WITHIN_S = 10.0
 
-#: A player that left a square is known for this long without an enter in another one, as on
-#: screens; and the square into which it went is heard as long, before nodes name it.
+#: A player that left a square is kept for this long without an enter in another one, as on screens;
+#: and the square into which it went is received as long, before nodes name it.
 BETWEEN_SQUARES_MS = 2000
 
 #: Events are counted over this time.
@@ -43,14 +44,14 @@ RATE_OVER_MS = 5000
 
 
 class NoServerHeard(Exception):
-    """No server of the world is heard; the text is a sentence for operators."""
+    """No heartbeat of a server of the world has come; the text is a sentence for operators."""
 
 
 class Watcher:
     """A node that watches the world named `world`, and takes no part in it.
 
-    Its ground is that of the first server heard. Its node's squares report to it: see
-    PlayerListener and SquareObserver in squares/context.py.
+    Its ground is that of the first server whose heartbeat comes. Its node's squares report to it:
+    see PlayerListener and SquareObserver in squares/context.py.
     """
 
     def __init__(self, broker: Broker, world: str) -> None:
@@ -59,10 +60,10 @@ class Watcher:
         self.loop = Loop(Counter())
         #: It has no players, and was never started, so it says nothing of itself.
         self.node: Node
-        #: The seed and the side, as in the names of channels; "" before a server was heard.
+        #: The seed and the side, as in the names of channels; "" before a heartbeat came.
         self.ground_id = ""
         self._started = self.loop.now()
-        #: What nodes tell of the squares in which they have players.
+        #: The squares in which nodes have players, as they publish them.
         self._counts: PlayerCounts
         #: The squares into which somebody went a moment ago, with the node times in ms until which
         #: they count.
@@ -79,7 +80,8 @@ class Watcher:
         self._listener: gevent.Greenlet[..., None] | None = None
 
     def start(self) -> None:
-        """Wait until what all nodes have is known. Raises NoServerHeard if no server is heard."""
+        """Wait until all nodes have sent what they have. Raises NoServerHeard if no server
+        answers."""
         self._broker.subscribe(nodes_channel(self._world))
         self._listener = gevent.spawn(self._listen)
         self._wait(lambda: bool(self.ground_id), HEARD_WITHIN_S)
@@ -204,11 +206,11 @@ class Watcher:
         if self._entered.keys() - self._followed:
             self._follow()
 
-    # What is known.
+    # What was received.
 
     def check(self) -> None:
-        """Raise NoServerHeard if the broker does not answer: then nothing is known of what happens
-        now.
+        """Raise NoServerHeard if the broker does not answer: then nothing of what happens now is
+        received.
 
         If this process stood still, answers may wait unread.
         """
@@ -224,9 +226,9 @@ class Watcher:
         found: dict[int, tuple[Square, Player]] = {}
         for square, subscription in self.node.subscriptions.by_square.items():
             for id, player in subscription.replica.players.items():
-                known = found.get(id)
-                # Between two squares it may be known in both.
-                if known is None or player.seq > known[1].seq:
+                before = found.get(id)
+                # Between two squares it may be in both.
+                if before is None or player.seq > before[1].seq:
                     found[id] = square, player
         now = self.loop.now()
         for id, (left, player) in list(self._between.items()):

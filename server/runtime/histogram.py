@@ -1,7 +1,7 @@
 """How long things take: durations in buckets, each ending at twice the end of the one before.
 
 Adding one is a single increment in a list: a library's histogram would cost a flush more than what
-it measures. Nothing here knows what is measured.
+it measures. It does not matter here what is measured.
 """
 
 from collections.abc import Mapping

@@ -242,7 +242,7 @@ def _ended() -> bool:
 
 
 class LimitedConnection:
-    """One connection, as the limits know it, from its accept to its end.
+    """A connection that the limits count, from its accept to its end.
 
     `key` is what its address counts as, or None if it is not limited or not known yet. `close` ends
     the connection at once, if its descriptor is needed, and returns True; it returns False if the
@@ -366,8 +366,8 @@ class Limits:
         return limited
 
     def admit(self, key: Hashable | None, times: int = 1) -> bool:
-        """Count one more connection for a key; return False if it may have no more than `times`
-        the limit."""
+        """Count one more connection for a key; return False if it may have no more than `times` the
+        limit."""
         if key is None:
             return True
         counted = {
@@ -433,8 +433,8 @@ class Limits:
         return False
 
     def allow_there(self, rate: Rate, each: Rate, address: str, square: Hashable) -> bool:
-        """Note that somebody tells everybody in a square something; return whether that is within
-        the rate of the square, and within that of the address there."""
+        """Note a message to everybody in a square; return whether that is within the rate of the
+        square, and within that of the address there."""
         return self.allow_address(each, address, square) and self.allow(rate, square)
 
     def allow_address(
@@ -483,7 +483,7 @@ class Limits:
     # Players.
 
     def meet(self, owner: str, address: str) -> bool:
-        """Note that a person, known by the hash of its key, plays from an address; return False if
+        """Note that a person, named by the hash of its key, plays from an address; return False if
         it is new to this node, and too many new people have come from there."""
         if owner not in self._met and not self.allow_address(PEOPLE, address):
             return False

@@ -44,7 +44,7 @@ class Loop:
 
     Node time is in whole milliseconds. It is the wall clock's time at the start, continued by the
     monotonic clock, and it never jumps. Workers of one supervisor are given the same `offset`, so
-    that they all have the same time, and what a player knows of it stays right at another worker.
+    that they all have the same time, and a player's times stay right at another worker.
     """
 
     def __init__(self, stats: Counter[str], offset: int | None = None) -> None:

@@ -1,6 +1,6 @@
-"""What a server says of itself: whether it is well and ready, what it counts, and who it is.
+"""The status of a server: whether it is well and ready, what it counts, and its name and version.
 
-It is shown by /healthz (pages.py), /readyz, /stats and /metrics (admin.py), and told to the
+It is shown by /healthz (pages.py), /readyz, /stats and /metrics (admin.py), and reported to the
 supervisor. This module only reads.
 """
 

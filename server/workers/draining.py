@@ -37,14 +37,14 @@ PAUSE_S = 0.1
 #: The queue whose only item is leased by the server that drains.
 DRAIN_QUEUE = "drain"
 
-#: How long it is leased. By then all nodes have heard from each of its workers that it drains,
+#: How long it is leased. By then all nodes have received from each of its workers that it drains,
 #: or count it as lost.
 DRAIN_LEASE_MS = 10_000
 
 #: How long clients have to go to another machine when they are asked to.
 SENT_WITHIN_S = 10
 
-#: The file among the reports by which all workers of a supervisor know that they are drained.
+#: The file among the reports by which all workers of a supervisor find out that they are drained.
 DRAINED_FILE = "drained"
 
 #: The reasons why a server that is drained, or stops, is not ready for players.

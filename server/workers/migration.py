@@ -40,10 +40,10 @@ log = logging.getLogger("flatlands")
 #: be elsewhere. A worker that stood still takes in those that it was sent meanwhile.
 TOO_OLD_MS = 5000
 
-#: What a client is told, with the close code of a restart, if no worker takes it in.
+#: The reason in the close frame of a client, with the code of a restart, if no worker takes it in.
 NOT_TAKEN = "the server was too slow; reconnect"
 
-#: Time between two looks at whether the squares of a player that was taken in are known.
+#: Time between two looks at whether the squares of a player that was taken in were received.
 ARRIVING_LOOK_MS = 20
 
 #: How long at most the player waits for its squares.
@@ -53,7 +53,7 @@ SHOW_WITHIN_MS = 400
 PASSED_WITHIN_MS = 3000
 
 #: What was last published of a player is back from the broker after this, as a rule. The player is
-#: not passed on before, or others would hear of its last steps here after its first ones there.
+#: not passed on before, or others would receive its last steps here after its first ones there.
 HEARD_WITHIN_MS = 60
 
 
@@ -223,7 +223,7 @@ class Migration(Placement[int]):
             return
         session.resume(state)
         try:
-            # This worker may know a moderation action that the sending worker did not.
+            # This worker may have read a moderation action that the sending worker had not.
             node.moderation.link_owner(player.id, player.owner)
             node.moderation.check_access(player.id, session.address, player.owner)
         except protocol.Refused as refused:
@@ -232,7 +232,7 @@ class Migration(Placement[int]):
         self._arriving.put(session, self._loop.now())
 
     def _show(self, session: Session, _due: int) -> None:
-        """Show a player its squares as soon as all of them are known here."""
+        """Show a player its squares as soon as all of them were received here."""
         resident = session.resident
         if resident is None or resident.held is None:
             return

@@ -2,10 +2,11 @@
 
 Workers are new interpreters that inherit the listener's descriptor. Two pipes join each of them to
 this process (worker.py): a worker reports its state, and the supervisor says when it lets newcomers
-in. Once a second, and when a worker becomes full or has room again, it tells all workers which of
-them serves which part of the world (server/cluster/districts.py), and which are full. If no broker
-was named, a ZeroMQ forwarder is one more child, reached by Unix sockets in a folder of its own. The
-supervisor never serves clients itself, and knows nothing of the world but these districts.
+in. Once a second, and when a worker becomes full or has room again, it sends all workers the plan
+of which of them serves which part of the world (server/cluster/districts.py), and which are full.
+If no broker was named, a ZeroMQ forwarder is one more child, reached by Unix sockets in a folder of
+its own. The supervisor never serves clients itself, and has nothing of the world but these
+districts.
 """
 
 import logging
@@ -233,7 +234,7 @@ class Supervisor:
         self._reports = tempfile.TemporaryDirectory(prefix="flatlands-reports-")
         self._clock = clock_offset()
         self._districts = Districts(0) if settings.gather else None
-        #: The slots whose workers take players, as the workers were last told.
+        #: The slots whose workers take players, as last sent to the workers.
         self._taking_slots: list[int] = []
         self._passage = Passage(self._reports.name)
         if not settings.broker:
@@ -463,7 +464,7 @@ class Supervisor:
         full = [slot for slot, child in self._slots.items() if child.is_full]
         message = pack_plan(self._districts.plan, self._taking_slots, len(self._workers), full)
         for slot in self._workers:
-            # A worker that cannot take it now is told again in a second.
+            # A worker that cannot take it now gets it again in a second.
             self._passage.send(shard_name(slot), message)
 
     def _keep_running(self, slot: int, child: Child) -> None:

@@ -24,9 +24,8 @@ TRACK = 1
 LEAVE = 2
 GONE = 3
 SAID = 4
-#: A game's events have kinds from here on, in the order in which it declares them. The first one of
-#: Flatlands is the emote.
-EMOTE = 5
+#: A game's events have kinds from here on, in the order in which it declares them.
+FIRST_GAME_EVENT = 5
 #: Stands for the kind of an event where a snapshot tells of a player.
 SNAPSHOT_ENTRY = 9
 
@@ -108,12 +107,11 @@ class KnownPlayer:
 class Model:
     """What a client believes. Times are in ms, of any clock that never runs backwards, except those
     of tracks, which are node time. `chat` has (name of the speaker, text) of each chat message, and
-    `emotes` (name, emote) of each emote.
+    `game_events` (name, first field) of each event of the game's first kind.
 
     `removed` is id -> (seq, time until which it is remembered), and `foreign` the number of batches
-    of squares that are not held. `places` has the player that was last told in full to have a
-    place, also for a while after it has left: what it did there may come after what it did in the
-    next square.
+    of squares that are not held. `places` has the player whose last full entry had a place, also
+    for a while after it has left: what it did there may come after what it did in the next square.
     """
 
     side: int = 16
@@ -125,7 +123,7 @@ class Model:
     removed: dict[int, tuple[int, int]] = field(default_factory=dict)
     places: dict[Place, KnownPlayer] = field(default_factory=dict)
     chat: list[tuple[str, str]] = field(default_factory=list)
-    emotes: list[tuple[str, int]] = field(default_factory=list)
+    game_events: list[tuple[str, int]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     #: Of the actions that it has asked for: the number of each, and whether it was done.
     answers: list[tuple[int, bool]] = field(default_factory=list)
@@ -138,19 +136,19 @@ class Model:
     foreign: int = 0
     linked: bool = True
     invitation: str | None = None
-    #: Who invited it, and whether that player is in play, as `host` told.
+    #: Who invited it, and whether that player is in play, as in the message `host`.
     host: tuple[str, bool] | None = None
-    #: Square -> what lies in it, as arrays.
+    #: Square -> the things in it, as arrays.
     things: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
     #: (column, row, layer) -> the values of its tiles.
     cells: dict[tuple[int, int, int], bytearray] = field(default_factory=dict)
-    #: Name -> what the game told last.
+    #: Name -> the fields of the game's last message with it.
     messages: dict[str, list[object]] = field(default_factory=dict)
-    #: The gems that it found, as (id, version), and the last `board`.
+    #: The first two fields of each message `found`, which games send whoever has taken a thing: its
+    #: id and version.
     found: list[tuple[str, int]] = field(default_factory=list)
-    board: list[object] | None = None
     #: The map of everybody: the last `totals`, the grain of the dots, how many fresh pictures came,
-    #: dot -> (people, computers, node), and dot -> batches that were told of so far.
+    #: dot -> (people, computers, node), and dot -> how many batches were counted so far.
     totals: list[object] | None = None
     grain: int | None = None
     pictures: int = 0
@@ -229,8 +227,6 @@ class Model:
             self.messages[name] = values
             if name == "found":
                 self.found.append((values[0], values[1]))
-            elif name == "board":
-                self.board = values
         elif kind == 49:
             self.answers.append((fields[0], fields[1]))
         elif kind == 44:
@@ -344,14 +340,17 @@ class Model:
                 self.note_event(kind, *event[1:4])
                 self._enter(square, sent, source, event, now)
                 continue
-            known = self.players.get(event[1]) if kind in (LEAVE, GONE, SAID, EMOTE) else None
+            known = (
+                self.players.get(event[1])
+                if kind in (LEAVE, GONE, SAID, FIRST_GAME_EVENT)
+                else None
+            )
             if kind == SAID:
                 if known is not None:
                     self.chat.append((known.name, event[2]))
-            elif kind == EMOTE:
-                # In other games than Flatlands it is another event.
+            elif kind == FIRST_GAME_EVENT:
                 if known is not None and len(event) > 2:
-                    self.emotes.append((known.name, event[2]))
+                    self.game_events.append((known.name, event[2]))
             elif kind in (LEAVE, GONE):
                 self.note_event(kind, event[1], event[2], 0)
                 if known is None or event[2] > known.seq:

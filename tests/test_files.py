@@ -133,7 +133,7 @@ def test_the_files_that_the_dockerfile_copies_are_enough_to_serve(tmp_path):
         with urllib.request.urlopen(f"http://localhost:{environment['PORT']}/") as page:
             assert b"<title>" in page.read()
         with urllib.request.urlopen(f"http://localhost:{environment['PORT']}/stats") as stats:
-            assert json.load(stats)["herd"] == 28, "who comes first is not alone"
+            assert json.load(stats)["computer_players"] == 28, "who comes first is not alone"
         client.close()
         server.terminate()
         assert server.wait(PATIENCE) == 0

@@ -98,7 +98,7 @@ def model(told):
         for message in messages:
             if message[0] != 19 or known.holds((message[1], message[2])):
                 known.apply(message, now)
-    raw = {"welcome": known.welcome[:14], "board": known.board[:5], "totals": known.totals[:7]}
+    raw = {"welcome": known.welcome[:14], "totals": known.totals[:7]}
     lying = {
         square: [thing[: 5 + 4 * thing[0]] for thing in things if thing[0] in (0, 1)]
         for square, things in known.things.items()

@@ -54,7 +54,7 @@ GAUGES = {
     "players": Gauge(sum, "flatlands_players"),
     "players_most": Gauge(sum, "flatlands_players_most"),
     "residents": Gauge(sum, "flatlands_residents"),
-    "herd": Gauge(sum, "flatlands_herd"),
+    "computer_players": Gauge(sum, "flatlands_computer_players"),
     "squares": Gauge(sum, "flatlands_squares"),
     "deaf": Gauge(sum, "flatlands_deaf"),
     "nodes": Gauge(max, "flatlands_nodes"),

@@ -112,7 +112,7 @@ class Status:
             "nodes": len(self.node.peers.peers) + 1,
             "clocks_apart_ms": self.node.peers.clocks_apart,
             "ready": not self.readiness(),
-            "herd": sum(id < FIRST_PERSON_ID for id in self.node.residents.by_id),
+            "computer_players": sum(id < FIRST_PERSON_ID for id in self.node.residents.by_id),
             "actions_in_force": len(self.node.moderation),
             "maps": len(self.node.views),
             "strangers": len(self._limits.strangers),

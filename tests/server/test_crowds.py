@@ -72,7 +72,7 @@ def test_an_event_other_than_a_move_is_told_as_in_any_square():
     a.send(35, "wave", [2])
     a.send(33, "Other", 7)
     harness.run(500)
-    assert b.model.chat == [("P0", "hello")] and b.model.emotes == [("P0", 2)]
+    assert b.model.chat == [("P0", "hello")] and b.model.game_events == [("P0", 2)]
     assert (b.model.players[a.id].name, b.model.players[a.id].look) == ("Other", 7)
     harness.check()
     a.connection.lose()

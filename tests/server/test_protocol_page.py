@@ -116,7 +116,9 @@ def test_the_example_of_what_a_client_sends():
     assert b"".join(packed) == sent
     for message, payload in zip(messages, packed, strict=True):
         assert protocol.read(payload) == message
-        assert wire.message(*message) == client_frame(wire.BINARY, payload, key=wire._masks.key)
+        assert wire.message_frame(*message) == client_frame(
+            wire.BINARY, payload, key=wire._masks.key
+        )
     assert messages[0][1] == protocol.VERSION
 
 

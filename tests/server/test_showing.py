@@ -72,9 +72,9 @@ def test_an_event_is_seen_by_all_who_hold_the_square_and_keeps_a_lost_player(pai
     for hand in (*hands, 1):
         a.send(35, "wave", [hand])
     harness.run(500)
-    assert b.model.emotes == a.model.emotes == [("A", hand) for hand in hands]
+    assert b.model.game_events == a.model.game_events == [("A", hand) for hand in hands]
     assert a.model.errors == ["flood"] and a.connection.closed is None
-    assert far.model.emotes == []
+    assert far.model.game_events == []
     a.connection.lose()
     harness.run(3000)
     assert b.sees(a) and b.model.players[a.id].dimmed

@@ -25,9 +25,9 @@ def test_the_greeter_greets_by_name_comes_near_and_returns_a_wave():
             return abs(x + 2048 - bx) < 64 and abs(y - by) < 64
 
         together(both, is_near)
-        before = len(ada.model.emotes)
+        before = len(ada.model.game_events)
         ada.send(35, "emote", [1])
-        together(both, lambda: ("Greeter Bot", 1) in ada.model.emotes[before:])
+        together(both, lambda: ("Greeter Bot", 1) in ada.model.game_events[before:])
 
 
 def test_a_swarm_plays_as_the_bot_of_flatlands_if_no_game_is_named():

@@ -65,7 +65,7 @@ def test_a_snake_that_runs_into_another_one_falls_apart_into_food():
     assert b.model.players[b.id].values == [0, True] == a.model.players[b.id].values
     assert b.at() == (middle, 43 * UNIT + middle)
     # The model has events of a game's first kind among its emotes.
-    assert b.model.emotes == a.model.emotes == [("1", colour)]
+    assert b.model.game_events == a.model.game_events == [("1", colour)]
     assert a.model.players[a.id].values == [0, False]
     b.send(35, "restart", [])
     harness.run(1000)

@@ -103,7 +103,7 @@ def scores(harness, client):
     """Return what a client that asks for the board gets."""
     client.send(35, "scores", [])
     harness.run(10)
-    return client.model.board
+    return client.model.messages["board"]
 
 
 def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaza(world):

@@ -82,10 +82,10 @@ def await_one(harness, client):
 def after(client, *message, ms=3000):
     """Let a client send something; return what clockwork walkers say, and all emotes, within `ms`
     milliseconds."""
-    chat, emotes = len(client.model.chat), len(client.model.emotes)
+    chat, emotes = len(client.model.chat), len(client.model.game_events)
     client.send(*message)
     client.harness.run(ms)
-    return lines(client, chat), client.model.emotes[emotes:]
+    return lines(client, chat), client.model.game_events[emotes:]
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
@@ -107,7 +107,7 @@ def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_a_walker_that_say
     [speaker] = [who for who, said in ada.model.chat if said == text]
     # The greeter has come near and waved, and no other walker greets her.
     harness.run(2500)
-    assert speaker in text and ada.model.emotes == [(speaker, WAVE)]
+    assert speaker in text and ada.model.game_events == [(speaker, WAVE)]
     greeter = next(p for p in ada.model.players.values() if p.name == speaker)
     assert math.dist(greeter.at(ada.now()), ada.at()) < 8 * UNIT
     harness.run(20_000)
@@ -134,17 +134,17 @@ def test_a_wave_is_returned_once_by_the_nearest_walker_after_turning_round():
     harness = clockwork()
     ada = beside_one(harness)
     friend = nearest(ada)
-    before = len(ada.model.emotes)
+    before = len(ada.model.game_events)
     ada.send(35, "emote", [WAVE])
-    while len(ada.model.emotes) < before + 2:
+    while len(ada.model.game_events) < before + 2:
         harness.run(100)
-    assert ada.model.emotes[before:] == [("Ada", WAVE), (friend.name, WAVE)]
+    assert ada.model.game_events[before:] == [("Ada", WAVE), (friend.name, WAVE)]
     x, y, dx, dy, *_ = ada.model.players[friend.id].track
     assert (dx or dy) and abs(dx) <= 1 and abs(dy) <= 1
     ax, ay = ada.at()
     assert dx * (ax - x) >= 0 and dy * (ay - y) >= 0
     harness.run(5000)
-    assert len(ada.model.emotes) == before + 2
+    assert len(ada.model.game_events) == before + 2
 
 
 def test_a_walker_that_returns_a_wave_walks_along_for_a_while():
@@ -170,11 +170,11 @@ def test_a_walker_that_returns_a_wave_walks_along_for_a_while():
 def test_a_player_that_answers_its_greeters_wave_is_not_waved_to_again():
     harness = clockwork()
     ada = harness.stand("Ada", (0, 0), SCREEN)
-    while not ada.model.emotes:
+    while not ada.model.game_events:
         harness.run(50)
     ada.send(35, "emote", [WAVE])
     harness.run(8000)
-    assert [emote for _, emote in ada.model.emotes] == [WAVE, WAVE]
+    assert [emote for _, emote in ada.model.game_events] == [WAVE, WAVE]
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
@@ -187,22 +187,22 @@ def test_clockwork_does_not_return_a_wave_that_a_person_returns(nodes):
         harness.stand("Seer", (0, 15 * UNIT), SCREEN, host)
     harness.run(60_000)
     for _ in range(3):
-        before = len(anna.model.emotes)
+        before = len(anna.model.game_events)
         anna.send(35, "emote", [WAVE])
         harness.run(1200)
         ben.send(35, "emote", [WAVE])
         harness.run(8000)
-        assert anna.model.emotes[before:] == [("Anna", WAVE), ("Ben", WAVE)]
+        assert anna.model.game_events[before:] == [("Anna", WAVE), ("Ben", WAVE)]
 
 
 def test_clockwork_returns_a_wave_that_a_person_has_not_returned_in_time():
     harness = clockwork()
     anna = beside_one(harness, "Anna", others=["Ben"])
-    before = len(anna.model.emotes)
+    before = len(anna.model.game_events)
     _, emotes = after(anna, 35, "emote", [WAVE], ms=company.WAITS_FOR_PEOPLE)
     assert emotes == [("Anna", WAVE)]
     harness.run(2000)
-    assert [emote for _, emote in anna.model.emotes[before:]] == [WAVE, WAVE]
+    assert [emote for _, emote in anna.model.game_events[before:]] == [WAVE, WAVE]
 
 
 def test_other_emotes_are_not_returned_and_far_ones_not_seen():

@@ -28,7 +28,10 @@ def lively():
     """A server with as many clockwork walkers as `make play` has."""
     with inside("--walkers", "20", "--deer", "8", "--store", "memory://") as server:
         # A page is ready before a server has placed so many.
-        eventually(lambda: b'"herd":28' in server.get("stats").replace(b" ", b""), "all are there")
+        eventually(
+            lambda: b'"computer_players":28' in server.get("stats").replace(b" ", b""),
+            "all are there",
+        )
         yield server
 
 

@@ -69,11 +69,12 @@ class Refused(Exception):
 
 
 class Player:
-    """A player in view. `values` are those that the game gives it, and `clockwork` says whether it
-    is a computer player of the server."""
+    """A player in view. `values` are those that the game gives it, and `is_computer` says whether
+    it is a computer player of the server."""
 
     def __init__(self, id: int) -> None:
-        self.id, self.seq, self.ack, self.name, self.clockwork = id, -1, 0, "", id < FIRST_PERSON_ID
+        self.id, self.seq, self.ack, self.name = id, -1, 0, ""
+        self.is_computer = id < FIRST_PERSON_ID
         #: Whether its connection is lost, how it looks, and how fast it is, in percent.
         self.dimmed, self.look, self.pace = False, 0, 100
         self.values: dict[str, Any] = {}
@@ -117,7 +118,7 @@ class BaseBot:
         #: The id of its player, the number of its last walk, and what was known of it last.
         self.id, self._n, self._own = 0, 0, Player(0)
         self.players: dict[int, Player] = {}
-        self._rules = wire.Rules()
+        self._track_reader = wire.TrackReader()
         #: Whatever a bot wants to remember.
         self.notes: dict[str, Any] = {}
         #: What lies in each held square; and cells, by layer and square.
@@ -158,7 +159,7 @@ class BaseBot:
     def _begin(self, welcome: list[Any]) -> None:
         """Apply the welcome."""
         _, _, self.id, _, self.seed, x, y, self.side, speed, diagonal, *rest = welcome
-        self._rules.set(self.side, speed, diagonal)
+        self._track_reader.set(self.side, speed, diagonal)
         self._own = Player(self.id)
         self._own.track = x, y, 0, 0, 0, 0
         #: (what, number) -> the name of a kind of the game, and those of its fields.
@@ -240,10 +241,10 @@ class BaseBot:
         elif kind == wire.SNAPSHOT:
             self._show(*fields[:4])
         elif kind == wire.FLUSH:
-            _, now, batches, crowds = wire.flush(message)
-            return self._hear(
-                [wire.Batch(tuple(batch), now) for batch in batches],
-                [wire.Crowd(tuple(crowd), now) for crowd in crowds],
+            _, now, batches, crowds = wire.read_flush(message)
+            return self._apply_flush(
+                [wire.BatchMessage(tuple(batch), now) for batch in batches],
+                [wire.CrowdMessage(tuple(crowd), now) for crowd in crowds],
             )
         return []
 
@@ -270,7 +271,9 @@ class BaseBot:
             if player.square == (column, row) and player.id not in stay:
                 self._forget(player)
 
-    def _hear(self, batches: Iterable[wire.Batch], crowds: Iterable[wire.Crowd]) -> list[News]:
+    def _apply_flush(
+        self, batches: Iterable[wire.BatchMessage], crowds: Iterable[wire.CrowdMessage]
+    ) -> list[News]:
         """Apply what a flush brings."""
         news = [one for batch in batches for one in self._batch(batch)]
         for crowd in crowds:
@@ -279,11 +282,13 @@ class BaseBot:
                 if player is not None and 0 < (sketch[1] - player.seq) & 15 < 8:
                     player.seq += (sketch[1] - player.seq) & 15
                     player.ack += ((sketch[1] >> 4) - player.ack) & 15
-                    track = self._rules.sketched(crowd.square, crowd.sent, sketch, player.pace)
+                    track = self._track_reader.track_of_sketch(
+                        crowd.square, crowd.sent, sketch, player.pace
+                    )
                     player.track = track
         return news
 
-    def _batch(self, batch: wire.Batch) -> Iterator[News]:
+    def _batch(self, batch: wire.BatchMessage) -> Iterator[News]:
         square, source, sent = batch.square, batch.source, batch.sent
         if not self._holds(square):
             return
@@ -292,13 +297,13 @@ class BaseBot:
             if player is not None and 0 < (record[1] - player.seq) & 255 < 128:
                 player.seq += (record[1] - player.seq) & 255
                 player.ack += (record[2] - player.ack) & 255
-                player.track = self._rules.tracked(square, sent, record, player.pace)
+                player.track = self._track_reader.track_of_record(square, sent, record, player.pace)
         for event in batch.others:
             kind, *fields = event
             player = self.players.get(fields[0]) if fields else None
             if kind == wire.ENTER:
                 self._enter(square, source, sent, wire.Enter.read(event))
-            elif kind == wire.SAID and player is not None:
+            elif kind == wire.SAY_EVENT and player is not None:
                 yield "said", player, event[2]
             elif ("event", kind) in self._kinds and player is not None:
                 name, names = self._kinds["event", kind]
@@ -331,7 +336,7 @@ class BaseBot:
         self._called[player.called] = player
         _, names = self._kinds.get(("player", 0), ("", []))
         player.values = dict(zip(names, enter.values, strict=False))
-        player.track = self._rules.entered(square, sent, enter)
+        player.track = self._track_reader.track_of_enter(square, sent, enter)
 
     def _leave(self, player: Player | None, event: Sequence[Any]) -> None:
         kind, id, seq, *to = event
@@ -425,13 +430,15 @@ class Bot(BaseBot):
         self._socket = socket.create_connection((host, url.port or port), timeout=SILENCE_SECONDS)
         secure = port == PORTS["https"]
         if secure:
-            self._socket = wire.tls("checked").wrap_socket(self._socket, server_hostname=host)
+            self._socket = wire.tls_context("checked").wrap_socket(
+                self._socket, server_hostname=host
+            )
         self._bytes, self._flush = b"", 0
         self._acks, self._acked, self._heard = 0, 0.0, time.monotonic()
         # A full server lets in only who may have a place there.
         path = f"{url.path.rstrip('/')}/ws{'' if self._token is None else '?back'}"
-        called = wire.host(host, url.port or port, secure)
-        self._socket.sendall(wire.handshake(called, path, login=wire.login(url)))
+        called = wire.host_header(host, url.port or port, secure)
+        self._socket.sendall(wire.upgrade_request(called, path, login=wire.basic_auth(url)))
         while b"\r\n\r\n" not in self._bytes:
             self._receive()
         head, self._bytes = self._bytes.split(b"\r\n\r\n", 1)
@@ -586,13 +593,13 @@ class Bot(BaseBot):
                 yield msgpack.unpackb(part)
 
     def _next_part(self) -> bytes:
-        """Return the next message or control frame, as `wire.payload` does; b"" if none has come
-        for a moment."""
+        """Return the next message or control frame, as `wire.frame_payload` does; b"" if none has
+        come for a moment."""
         while True:
             data = self._bytes
-            for begin, start, end in wire.frames(data):
+            for begin, start, end in wire.split_frames(data):
                 self._bytes = data[end:]
-                return wire.payload(data[begin], data[start:end])
+                return wire.frame_payload(data[begin], data[start:end])
             if not self._receive():
                 return b""
 

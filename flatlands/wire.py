@@ -1,9 +1,9 @@
 """The client's side of docs/protocol.md, for all programs here that play: RFC 6455 frames, and the
 messages in them.
 
-It decodes each message by itself, and knows nothing of earlier ones. It is written from that page
-alone and needs only msgpack, so that bot.py can be copied with it. model.py reads the same messages
-for those who judge, and neither knows the other.
+It decodes each message by itself, without earlier ones. It is written from that page alone and
+needs only msgpack, so that bot.py can be copied with it. model.py reads the same messages for those
+who judge, and neither imports the other.
 """
 
 import base64
@@ -52,11 +52,11 @@ MOVED = 48
 
 # The kinds of events: higher ones are the game's.
 ENTER = 0
-#: A track is told as a record of a batch.
+#: A track comes as a record of a batch.
 TRACK = 1
 LEAVE = 2
 GONE = 3
-SAID = 4
+SAY_EVENT = 4
 
 # The opcodes of WebSocket frames.
 TEXT = 1
@@ -91,13 +91,13 @@ Square = tuple[int, int]
 Record = tuple[int, ...]
 
 
-def host(name: str, port: int, secure: bool) -> str:
+def host_header(name: str, port: int, secure: bool) -> str:
     """Return a server's name for a request's Host header; the default port is left out."""
     shown = f"[{name}]" if ":" in name else name
     return shown if port == (443 if secure else 80) else f"{shown}:{port}"
 
 
-def tls(kind: str) -> ssl.SSLContext:
+def tls_context(kind: str) -> ssl.SSLContext:
     """Return a context for TLS in which certificates are "checked" or "unchecked", or those in the
     file with this path are trusted."""
     trusted = None if kind in ("checked", "unchecked") else kind
@@ -108,7 +108,7 @@ def tls(kind: str) -> ssl.SSLContext:
     return context
 
 
-def login(parts: SplitResult) -> str:
+def basic_auth(parts: SplitResult) -> str:
     """Return the user and password of a URL as HTTP sends them, or an empty text."""
     if parts.username is None:
         return ""
@@ -116,7 +116,7 @@ def login(parts: SplitResult) -> str:
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
-def handshake(host: str, path: str, protocol: str = "flatlands", login: str = "") -> bytes:
+def upgrade_request(host: str, path: str, protocol: str = "flatlands", login: str = "") -> bytes:
     """Return the request that opens a WebSocket, with a protocol and a login if they are given."""
     more = f"Sec-WebSocket-Protocol: {protocol}\r\n" if protocol else ""
     more += f"Authorization: {login}\r\n" if login else ""
@@ -167,7 +167,7 @@ def client_frame(payload: bytes, opcode: int = BINARY) -> bytes:
     return head + (int.from_bytes(payload, "big") ^ mask).to_bytes(size, "big")
 
 
-def message(*fields: object) -> bytes:
+def message_frame(*fields: object) -> bytes:
     """Return a message, packed and framed."""
     return client_frame(msgpack.packb(fields))
 
@@ -198,8 +198,9 @@ class Enter(NamedTuple):
         return cls(*event[first : first + 14])
 
 
-class Rules:
-    """What every welcome says about the world; `span` is the length of a square's side in units."""
+class TrackReader:
+    """Reads the tracks in events, records and sketches, by the speeds of the world. `span` is the
+    length of a square's side in units."""
 
     def __init__(self) -> None:
         self.span = 0
@@ -216,12 +217,14 @@ class Rules:
             return -(-abs(dx) * 1000 // (self._diagonal * pace // 100))
         return -(-isqrt(dx * dx + dy * dy) * 1000 // (self._speed * pace // 100))
 
-    def entered(self, square: Square, sent: int, enter: Enter) -> tuple[int, ...]:
+    def track_of_enter(self, square: Square, sent: int, enter: Enter) -> tuple[int, ...]:
         """Return the track of a player that enters, as `_track` does."""
         at = square[0] * self.span + enter.x, square[1] * self.span + enter.y
         return self._track(*at, enter.dx, enter.dy, sent - enter.age, enter.pace)
 
-    def tracked(self, square: Square, sent: int, record: "Record", pace: int) -> tuple[int, ...]:
+    def track_of_record(
+        self, square: Square, sent: int, record: "Record", pace: int
+    ) -> tuple[int, ...]:
         """Return the track in a record, which counts from the square's centre."""
         _, _, _, x, y, dx, dy, age = record
         span, half = self.span, self.span // 2
@@ -229,7 +232,9 @@ class Rules:
         at = column * span + half + x, row * span + half + y
         return self._track(*at, dx, dy, sent - age, pace)
 
-    def sketched(self, square: Square, sent: int, sketch: "Record", pace: int) -> tuple[int, ...]:
+    def track_of_sketch(
+        self, square: Square, sent: int, sketch: "Record", pace: int
+    ) -> tuple[int, ...]:
         """Return the track in a sketch, which holds from the time `sent` on."""
         _, _, px, py, sx, sy = sketch
         span, (column, row) = self.span, square
@@ -241,8 +246,8 @@ class Rules:
         return x, y, dx, dy, start, self.duration(dx, dy, pace)
 
 
-class Batch:
-    """A decoded batch: what a node has published in one square.
+class BatchMessage:
+    """A decoded batch: the events that a node has published in one square.
 
     `sent` is when it was begun, in ms of the clock of the client's node. `records` has (slot, low
     bytes of seq and ack, x, y, dx, dy, age), and `others` the events of other kinds; `events` is
@@ -265,12 +270,12 @@ class Batch:
         self.events = len(self.records) + len(self.others)
 
     @property
-    def hosts(self) -> bool:
-        """Whether it is surely of a node that has players, since it says how they walk or enter."""
+    def shows_players(self) -> bool:
+        """Whether players walk or enter by it: then its node certainly has players."""
         return bool(self.records) or any(event[0] == ENTER for event in self.others)
 
 
-class Crowd:
+class CrowdMessage:
     """The decoded moves of a crowd, which hold for the time `sent` of their flush, in ms of the
     clock of the client's node.
 
@@ -321,20 +326,20 @@ def number_at(data: bytes, at: int) -> int:
     return int.from_bytes(data[at + 1 : at + 1 + _WIDTHS[first]], "big")
 
 
-def begin(payload: bytes) -> int:
+def kind_offset(payload: bytes) -> int:
     """Return the offset of a message's kind, which depends on how many items it has; for what is
     not a message, return that of its end."""
     first = payload[0]
     return 1 if first & 0xF0 == 0x90 else _HEADS.get(first, len(payload))
 
 
-def kind(payload: bytes) -> int:
+def message_kind(payload: bytes) -> int:
     """Return a message's kind, or a number that is no kind of this version."""
-    at = begin(payload)
+    at = kind_offset(payload)
     return payload[at] if at < len(payload) else -1
 
 
-def unpack(payload: bytes) -> tuple[Any, ...]:
+def unpack_message(payload: bytes) -> tuple[Any, ...]:
     """Return a message: its kind and its fields, in which arrays are tuples. Raises BrokenFrame."""
     try:
         found = msgpack.unpackb(payload, use_list=False)
@@ -345,7 +350,7 @@ def unpack(payload: bytes) -> tuple[Any, ...]:
     return found
 
 
-def flush(message: Sequence[Any]) -> tuple[int, int, Sequence[Any], Sequence[Any]]:
+def read_flush(message: Sequence[Any]) -> tuple[int, int, Sequence[Any], Sequence[Any]]:
     """Return a flush's number, its time and the fields of its batches and crowds.
 
     Raises BrokenFrame.
@@ -357,7 +362,7 @@ def flush(message: Sequence[Any]) -> tuple[int, int, Sequence[Any], Sequence[Any
     return number, now, batches, more[0] if more else ()
 
 
-def frames(data: bytes) -> Iterator[tuple[int, int, int]]:
+def split_frames(data: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield where each whole frame begins, where its payload begins, and where both end."""
     at, end = 0, len(data)
     while end - at >= 2:
@@ -374,16 +379,18 @@ def frames(data: bytes) -> Iterator[tuple[int, int, int]]:
         at = start + size
 
 
-def payload(first: int, content: bytes) -> bytes:
+def frame_payload(first: int, content: bytes) -> bytes:
     """Return a frame's message, or a control frame's opcode and payload.
 
     `first` is the frame's first byte, and `content` its payload. A message has at least two bytes.
     Raises BrokenFrame.
     """
-    return content if first == 0x80 | BINARY and len(content) >= 2 else control(first, content)
+    return (
+        content if first == 0x80 | BINARY and len(content) >= 2 else control_payload(first, content)
+    )
 
 
-def control(first: int, payload: bytes) -> bytes:
+def control_payload(first: int, payload: bytes) -> bytes:
     """Return a control frame's opcode and payload; `first` is its first byte.
 
     Raises BrokenFrame.

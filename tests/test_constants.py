@@ -1,4 +1,5 @@
-"""Constants: each has a line of its own, and in what others build on, each name has one value."""
+"""Constants: each has a line of its own, and in what others build on, each name has one value; and
+no two classes have one name."""
 
 import ast
 import re
@@ -44,4 +45,22 @@ def test_constants_of_one_name_have_one_value():
                 value = ast.unparse(value)
                 before, there = known.setdefault(target.id, (value, where))
                 assert value == before, f"{target.id} in {where} and in {there}"
+    assert len(known) > 200
+
+
+#: Names that authors of games and of bots use, each in its own program; and the game that
+#: `flatlands new` copies.
+SHARED_CLASS_NAMES = {"Refused", "Player", "Thing", "Game"}
+
+
+def test_no_two_classes_share_a_name():
+    """Neither within the server nor with what stands beside it."""
+    known = {}
+    for folder in ("brokers", "flatlands", "server", "stores", "world"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef) and node.name not in SHARED_CLASS_NAMES:
+                    where = f"{path.relative_to(ROOT)}:{node.lineno}"
+                    there = known.setdefault(node.name, where)
+                    assert there == where, f"the class {node.name} is in {there} and in {where}"
     assert len(known) > 200

@@ -56,7 +56,7 @@ def test_a_player_that_crosses_a_border_neither_goes_nor_comes():
 
     assert told(0, (0, 0), enter(50, 1, 3), enter(51, 1, 4)) == [("came", 50), ("came", 51)]
     leaves = [[wire.LEAVE, id, 2, 1, 0] for id in (50, 51)]
-    assert told(100, (0, 0), *leaves, [wire.SAID, 51, "Bye"]) == [("said", 51)]
+    assert told(100, (0, 0), *leaves, [wire.SAY_EVENT, 51, "Bye"]) == [("said", 51)]
     assert told(200, (1, 0), enter(50, 3, 3)) == []
     # The enter of the other is lost, and one that comes too late brings nobody back.
     assert told(2099, (1, 0)) == []
@@ -78,7 +78,7 @@ def test_a_player_that_crosses_a_border_neither_goes_nor_comes():
     ],
 )
 def test_an_item_that_is_left_out_at_the_end_of_a_batch_is_empty(fields, records, others, replaced):
-    batch = wire.Batch(fields, 1000)
+    batch = wire.BatchMessage(fields, 1000)
     assert (batch.square, batch.source, batch.sent) == ((3, -4), 2, 993)
     assert (len(batch.records), len(batch.others), batch.replaced) == (records, others, replaced)
     assert batch.events == records + others
@@ -86,10 +86,12 @@ def test_an_item_that_is_left_out_at_the_end_of_a_batch_is_empty(fields, records
 
 def test_a_record_is_read_as_it_was_packed():
     values = (255, 254, 253, -32768, 32767, -32767, 5, -6)
-    [found] = wire.Batch((0, 0, 0, 0, struct.pack("<BBBhhhhh", *values)), 0).records
+    [found] = wire.BatchMessage((0, 0, 0, 0, struct.pack("<BBBhhhhh", *values)), 0).records
     assert found == values
     values = (65535, *values[1:])
-    found = wire.Batch((0, 0, 0, 0, b"", (), 0, struct.pack("<HBBhhhhh", *values)), 0).records
+    found = wire.BatchMessage(
+        (0, 0, 0, 0, b"", (), 0, struct.pack("<HBBhhhhh", *values)), 0
+    ).records
     assert found == [values]
 
 
@@ -109,18 +111,18 @@ def test_a_record_is_read_as_it_was_packed():
     ],
 )
 def test_the_duration_of_a_track_follows_from_its_length(by, ms):
-    rules = wire.Rules()
+    rules = wire.TrackReader()
     rules.set(16, 5120, 3620)
     assert rules.duration(*by) == ms
 
 
 def test_a_record_counts_from_the_centre_of_its_square_and_an_enter_from_its_corner():
-    rules = wire.Rules()
+    rules = wire.TrackReader()
     rules.set(16, 5120, 3620)
-    [found] = wire.Batch((-1, 2, 0, 0, record(x=-5, y=6, dx=5120, age=30)), 0).records
-    assert rules.tracked((-1, 2), 1000, found, 100) == (-8197, 40966, 5120, 0, 970, 1000)
+    [found] = wire.BatchMessage((-1, 2, 0, 0, record(x=-5, y=6, dx=5120, age=30)), 0).records
+    assert rules.track_of_record((-1, 2), 1000, found, 100) == (-8197, 40966, 5120, 0, 970, 1000)
     event = wire.Enter.read(enter(1, 1, 1, x=8187, y=8198, dx=5120, age=30))
-    assert rules.entered((-1, 2), 1000, event) == (-8197, 40966, 5120, 0, 970, 1000)
+    assert rules.track_of_enter((-1, 2), 1000, event) == (-8197, 40966, 5120, 0, 970, 1000)
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 300, 65_535])
@@ -142,10 +144,10 @@ def test_a_packed_number_is_found_without_decoding_the_rest(number):
 
 
 def test_the_user_in_a_url_logs_in_at_a_proxy_as_http_has_it():
-    assert wire.login(urlsplit("wss://my.site/ws")) == ""
-    login = wire.login(urlsplit("wss://me:a%40b@my.site/ws"))
+    assert wire.basic_auth(urlsplit("wss://my.site/ws")) == ""
+    login = wire.basic_auth(urlsplit("wss://me:a%40b@my.site/ws"))
     assert base64.b64decode(login.removeprefix("Basic ")) == b"me:a@b"
-    lines = wire.handshake("my.site", "/ws", login=login).decode().split("\r\n")
+    lines = wire.upgrade_request("my.site", "/ws", login=login).decode().split("\r\n")
     assert f"Authorization: {login}" in lines and "Sec-WebSocket-Protocol: flatlands" in lines
-    plain = wire.handshake("my.site", "/ws", "")
+    plain = wire.upgrade_request("my.site", "/ws", "")
     assert b"Authorization" not in plain and b"Protocol" not in plain

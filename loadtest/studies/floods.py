@@ -161,7 +161,7 @@ def chat_by_coming_back(to: Address) -> None:
         nonlocal token
         with BlockingClient(to) as visitor:
             token = visitor.hello(token).token()
-            visitor.socket.sendall(wire.message(wire.SAY, "x" * 120) * 5)
+            visitor.socket.sendall(wire.message_frame(wire.SAY, "x" * 120) * 5)
             time.sleep(0.01)
             visitor.reset()
 
@@ -278,18 +278,18 @@ class Field:
             return
         now = time.monotonic()
         data, read = player.rest + data, 0
-        for begin, start, read in wire.frames(data):
-            self._take(player, wire.payload(data[begin], data[start:read]), now)
+        for begin, start, read in wire.split_frames(data):
+            self._take(player, wire.frame_payload(data[begin], data[start:read]), now)
         player.rest = data[read:]
 
     def _take(self, player: Player, message: bytes, now: float) -> None:
         if message[0] < 0x90:
             return  # a control frame
-        kind = wire.kind(message)
+        kind = wire.message_kind(message)
         if kind == wire.FLUSH:
-            player.flush, written, batches, _ = wire.flush(wire.unpack(message))
+            player.flush, written, batches, _ = wire.read_flush(wire.unpack_message(message))
             for fields in batches:
-                self._note_answers(player, wire.Batch(fields, written), now)
+                self._note_answers(player, wire.BatchMessage(fields, written), now)
         elif kind == wire.PONG:
             self.pongs.append(now - msgpack.unpackb(message)[1] / 1e6)
             self.gap = max(self.gap, now - self.pong_at)
@@ -303,7 +303,7 @@ class Field:
                 if enter.id == player.id:
                     player.named = (column, row), enter.slot
 
-    def _note_answers(self, player: Player, batch: wire.Batch, now: float) -> None:
+    def _note_answers(self, player: Player, batch: wire.BatchMessage, now: float) -> None:
         """Note which of a player's own moves a batch answers."""
         answers = []
         for enter in (wire.Enter.read(it) for it in batch.others if it[0] == wire.ENTER):
@@ -324,13 +324,13 @@ class Field:
         messages = b""
         if now >= player.ping_at:
             player.ping_at = max(player.ping_at + 1 / PINGS_A_SECOND, now)
-            messages += wire.message(wire.PING, int(now * 1e6), player.flush)
+            messages += wire.message_frame(wire.PING, int(now * 1e6), player.flush)
         if now >= player.move_at:
             player.move_at = max(player.move_at + 1 / MOVES_A_SECOND, now)
             player.walks += 1
             player.moves[player.walks] = now
             heading = 1 - 2 * (player.walks % 2)
-            messages += wire.message(
+            messages += wire.message_frame(
                 wire.WALK, player.walks, int(now * 1000) + player.ahead, heading, 0
             )
         if messages:

@@ -19,7 +19,7 @@ from flatlands.loadtest.swarm.lockstep import Lockstep
 from flatlands.loadtest.swarm.process_options import ProcessOptions
 from flatlands.loadtest.swarm.scenarios import JOIN_WITHIN, scenario
 from flatlands.loadtest.swarm.slot_tables import SlotTable
-from flatlands.wire import Rules
+from flatlands.wire import TrackReader
 
 SECOND = 1_000_000
 
@@ -48,11 +48,11 @@ class Behaviour:
         self._plan, self._event_queue = plan, event_queue
         self.sockets, self.counters = sockets, counters
         self.intent_times = IntentTimes(plan.dues, plan.bots, plan.elsewhere)
-        self._rules = Rules()
+        self._track_reader = TrackReader()
         self.door = Door(
             plan.address,
             plan.name,
-            wire.tls(plan.tls) if plan.tls else None,
+            wire.tls_context(plan.tls) if plan.tls else None,
             plan.path,
             plan.login,
         )
@@ -137,7 +137,7 @@ class Behaviour:
         """Note the rules of the world: a square's side in tiles, speeds in 1/1024 tile a second,
         and the world's outer margin in 1/1024 tile."""
         self.span, self.drop = side * 1024, drop
-        self._rules.set(side, speed, diagonal)
+        self._track_reader.set(side, speed, diagonal)
 
     def door_at(self, address: str) -> Door | None:
         """Return the door of another machine of the world, by its address; None if its host is not
@@ -148,7 +148,7 @@ class Behaviour:
 
     def view(self) -> SlotTable:
         """Return a view that knows nothing yet."""
-        return SlotTable(self._rules, self.intent_times, self.counters.players)
+        return SlotTable(self._track_reader, self.intent_times, self.counters.players)
 
     def welcomed(self, bot: Bot) -> None:
         """Note that a bot has become a player."""
@@ -300,7 +300,7 @@ def _break_a_rule(bot: Bot) -> None:
 def _door_at(address: str, home: Door) -> Door | None:
     """Return the door of another machine; `home` is the one at which the swarm began."""
     parts = urlsplit(address)
-    tls = (home.tls or wire.tls("checked")) if parts.scheme == "https" else None
+    tls = (home.tls or wire.tls_context("checked")) if parts.scheme == "https" else None
     name, port = parts.hostname or "", parts.port or (443 if tls else 80)
     try:
         found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)

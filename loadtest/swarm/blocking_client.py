@@ -31,7 +31,7 @@ class BlockingClient:
     def __init__(self, to: Address) -> None:
         self.socket = connected(to)
         try:
-            self.socket.sendall(wire.handshake(wire.host(*to, secure=False), "/ws"))
+            self.socket.sendall(wire.upgrade_request(wire.host_header(*to, secure=False), "/ws"))
             self.rest = b""
             while b"\r\n\r\n" not in self.rest:
                 self._receive()
@@ -55,7 +55,7 @@ class BlockingClient:
     def hello(self, token: str | None = None, name: str = "visitor") -> "BlockingClient":
         """Send hello, with a token to come back as the same player; return itself."""
         hello = wire.HELLO, wire.VERSION, name, *VIEWPORT, token, None, None, None
-        self.socket.sendall(wire.message(*hello))
+        self.socket.sendall(wire.message_frame(*hello))
         return self
 
     def token(self) -> str:
@@ -65,9 +65,9 @@ class BlockingClient:
     def _await(self, kind: int) -> list[Any]:
         """Return the first message of a kind among those that come."""
         while True:
-            for begin, start, end in wire.frames(self.rest):
+            for begin, start, end in wire.split_frames(self.rest):
                 content = self.rest[start:end]
-                if self.rest[begin] == 0x80 | wire.BINARY and wire.kind(content) == kind:
+                if self.rest[begin] == 0x80 | wire.BINARY and wire.message_kind(content) == kind:
                     self.rest = self.rest[end:]
                     return list(msgpack.unpackb(content))
             self._receive()

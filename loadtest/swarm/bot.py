@@ -181,7 +181,7 @@ class Bot(Connection, BaseBot):
         """Begin the handshake of the WebSocket."""
         # A full server lets in only who may have a place there.
         path = self._door.path if self._token is None else f"{self._door.path}?back"
-        self.write(wire.handshake(self._door.host, path, login=self._door.login))
+        self.write(wire.upgrade_request(self._door.host, path, login=self._door.login))
 
     def received(self, data: bytes, now: int) -> None:
         """Process bytes that were read at the time `now`; b"" is the end of the connection."""
@@ -203,7 +203,7 @@ class Bot(Connection, BaseBot):
                         self._flushed(part, now)
                     else:
                         self._other(part, now)
-                        if wire.kind(part) == wire.RESYNC:
+                        if wire.message_kind(part) == wire.RESYNC:
                             # What follows is for another view.
                             break
                 else:
@@ -263,7 +263,7 @@ class Bot(Connection, BaseBot):
             self.observer.take(flush.message, now)
         if self.sees:
             self._expire()
-            self._hear(flush.batches, flush.crowds)
+            self._apply_flush(flush.batches, flush.crowds)
         self._unread += flush.size
         if self.state == PLAYING:
             if not self.ack_due:
@@ -360,7 +360,7 @@ class Bot(Connection, BaseBot):
 
     def send(self, *fields: object) -> None:
         """Send one message."""
-        self.write(wire.message(*fields))
+        self.write(wire.message_frame(*fields))
 
     def walk(self, dx: int, dy: int) -> None:
         """Walk in a direction, as far as the game lets players."""
@@ -391,7 +391,7 @@ class Bot(Connection, BaseBot):
         """
         number = self.intent_log.intend(due, now)
         self.behaviour.intent_times.put(self.index, number, due)
-        data = wire.message(kind, number, self._node_time(due), *fields)
+        data = wire.message_frame(kind, number, self._node_time(due), *fields)
         if self.ack_due and self.ack_by - now < ACK_WITH:
             data += self._acknowledge(now)
         self.write(data)
@@ -409,13 +409,13 @@ class Bot(Connection, BaseBot):
         self._unread = 0
         # The pongs of observers show when the server was late.
         if self.observer is None and now - self.pinged < PING_EVERY_US:
-            return wire.message(wire.ACK, self.flush)
+            return wire.message_frame(wire.ACK, self.flush)
         return self._ping(now)
 
     def _ping(self, now: int) -> bytes:
         self.pinged = now
         self.awaited = self.awaited or now
-        return wire.message(wire.PING, now, self.flush)
+        return wire.message_frame(wire.PING, now, self.flush)
 
     @property
     def unanswered(self) -> bool:
@@ -462,13 +462,13 @@ class Bot(Connection, BaseBot):
             code = int.from_bytes(payload[1:3], "big")
             self.lose(f"closed by the server: {code} {payload[3:].decode()}", code)
             return
-        kind = wire.kind(payload)
+        kind = wire.message_kind(payload)
         if kind == wire.HELD:
-            self._note_held(wire.unpack(payload)[1:5])
+            self._note_held(wire.unpack_message(payload)[1:5])
         elif kind == wire.RESYNC:
             self._resync()
         if kind in WORLD and (self.observer is not None or self.sees):
-            message = wire.unpack(payload)
+            message = wire.unpack_message(payload)
             if self.observer is not None:
                 self.observer.take(message, now)
             if self.sees:

@@ -42,7 +42,7 @@ class Door:
     @property
     def host(self) -> str:
         """The server's name in a request's Host header."""
-        return wire.host(self.name, self.address[1], self.tls is not None)
+        return wire.host_header(self.name, self.address[1], self.tls is not None)
 
 
 class Connection(ABC):

@@ -11,7 +11,7 @@ from typing import Any
 
 from flatlands import wire
 from flatlands.loadtest.swarm.slot_tables import SlotTable
-from flatlands.wire import Batch, Crowd
+from flatlands.wire import BatchMessage, CrowdMessage
 
 #: Turns for which a batch is remembered after it was read. A flush is remembered for two.
 REMEMBERED = 20
@@ -32,14 +32,14 @@ class Read:
 
     __slots__ = ("batch", "view", "dues", "replaced", "lacking", "own")
 
-    def __init__(self, batch: Batch | Crowd, view: SlotTable, now: int) -> None:
+    def __init__(self, batch: BatchMessage | CrowdMessage, view: SlotTable, now: int) -> None:
         self.batch, self.view = batch, view
-        if isinstance(batch, Crowd):
+        if isinstance(batch, CrowdMessage):
             self.dues, self.replaced, self.lacking = view.follow(batch)
             self.own = any(source == 0 for source, _ in batch.sketches)
         else:
             self.dues, self.replaced, self.lacking = view.read(batch, now)
-            self.own = batch.source == 0 and batch.hosts
+            self.own = batch.source == 0 and batch.shows_players
 
 
 class Flush:
@@ -72,13 +72,13 @@ class Flush:
         self.number, self.message = number, message
         self.size = size
         self.view = view
-        self.batches: list[Batch] = []
-        self.crowds: list[Crowd] = []
+        self.batches: list[BatchMessage] = []
+        self.crowds: list[CrowdMessage] = []
         self.dues: list[int] = []
         self.replaced: list[int] = []
         self.events, self.own = 0, False
         for read in reads:
-            if isinstance(read.batch, Batch):
+            if isinstance(read.batch, BatchMessage):
                 self.batches.append(read.batch)
             else:
                 self.crowds.append(read.batch)
@@ -96,8 +96,8 @@ Part = Flush | bytes
 
 #: A batch or a crowd as a flush has it: the flush's number and time, the fields, and the class.
 #: Batches are found by that, or by that and the view that has read them.
-_Told = tuple[int, int, Fields, type[Batch | Crowd]]
-_Key = _Told | tuple[int, int, Fields, type[Batch | Crowd], SlotTable]
+_Told = tuple[int, int, Fields, type[BatchMessage | CrowdMessage]]
+_Key = _Told | tuple[int, int, Fields, type[BatchMessage | CrowdMessage], SlotTable]
 
 
 class Reader:
@@ -144,12 +144,12 @@ class Reader:
         on the squares that its bots hold, so a part must be obeyed before the next one is asked
         for. Raises BrokenFrame.
         """
-        for begin, start, end in wire.frames(data):
+        for begin, start, end in wire.split_frames(data):
             content = data[start:end]
-            if data[begin] == 0x80 | wire.BINARY and wire.kind(content) == wire.FLUSH:
+            if data[begin] == 0x80 | wire.BINARY and wire.message_kind(content) == wire.FLUSH:
                 yield self._flush(data[begin:end], content, view.now(), now), end
             else:
-                yield wire.payload(data[begin], content), end
+                yield wire.frame_payload(data[begin], content), end
 
     def _flush(self, frame: bytes, content: bytes, view: SlotTable, now: int) -> Flush:
         known = self.flushes.get(frame) or self._old.get(frame)
@@ -160,15 +160,17 @@ class Reader:
                 return known
             # Each view reads everything that its bots are told, since it follows all players.
             self._twins.append(known)
-        message = wire.unpack(content)
-        number, sent, batches, crowds = wire.flush(message)
-        some: list[tuple[type[Batch | Crowd], Fields]] = [(Batch, b) for b in batches]
+        message = wire.unpack_message(content)
+        number, sent, batches, crowds = wire.read_flush(message)
+        some: list[tuple[type[BatchMessage | CrowdMessage], Fields]] = [
+            (BatchMessage, b) for b in batches
+        ]
         if crowds:
             # Batches that only tell a few bots of their own moves are read last, so that a move is
             # counted with the crowd, of which all are told.
             some.sort(key=lambda one: not any(one[1][5:6]))
             at = sum(any(fields[5:6]) for fields in batches)
-            some[at:at] = [(Crowd, crowd) for crowd in crowds]
+            some[at:at] = [(CrowdMessage, crowd) for crowd in crowds]
         while True:
             view = view.now()
             reads = [self._batch((number, sent, fields, kind), view, now) for kind, fields in some]

@@ -15,7 +15,17 @@ from itertools import count
 from typing import NamedTuple, Protocol
 
 from flatlands.loadtest.swarm.intent_times import IntentTimes
-from flatlands.wire import ENTER, GONE, LEAVE, Batch, Crowd, Enter, Rules, Square, unpack
+from flatlands.wire import (
+    ENTER,
+    GONE,
+    LEAVE,
+    BatchMessage,
+    CrowdMessage,
+    Enter,
+    Square,
+    TrackReader,
+    unpack_message,
+)
 
 #: A player whose seq is this much higher than a view knows is taken as a snapshot shows it. Low
 #: bytes tell only differences below 128.
@@ -69,8 +79,10 @@ class Player(Protocol):
 class SlotTable:
     """The slots of one node. `players` are the process's bots (bot.py) by their players' ids."""
 
-    def __init__(self, rules: Rules, intent_times: IntentTimes, players: dict[int, Player]) -> None:
-        self._rules, self._intent_times, self._players = rules, intent_times, players
+    def __init__(
+        self, track_reader: TrackReader, intent_times: IntentTimes, players: dict[int, Player]
+    ) -> None:
+        self._track_reader, self._intent_times, self._players = track_reader, intent_times, players
         #: A number that no other view has, in any process of a run.
         self.name = os.getpid() << 32 | next(_names)
         #: The view that this one has become a part of, or None.
@@ -143,7 +155,7 @@ class SlotTable:
 
     # What its bots are told.
 
-    def read(self, batch: Batch, now: int) -> Found:
+    def read(self, batch: BatchMessage, now: int) -> Found:
         """Read a batch, new to this view, that came to the process at the time `now`."""
         dues: list[int] = []
         replaced: list[int] = []
@@ -178,7 +190,7 @@ class SlotTable:
                     if due := self._intent_times.get(known.id, ack):
                         dues.append(due)
             if known.id in self._players:
-                track = self._rules.tracked(square, batch.sent, record, known.pace)
+                track = self._track_reader.track_of_record(square, batch.sent, record, known.pace)
                 self._players[known.id].moved(square, seq, ack, track, now)
         for event in batch.others:
             kind = event[0]
@@ -193,7 +205,7 @@ class SlotTable:
                     if due := self._intent_times.get(id, ack):
                         dues.append(due)
                 if id in self._players:
-                    track = self._rules.entered(square, batch.sent, enter)
+                    track = self._track_reader.track_of_enter(square, batch.sent, enter)
                     self._players[id].moved(square, seq, ack, track, now)
             elif kind in (LEAVE, GONE):
                 replaced += self._leave(slots, *event[1:])
@@ -202,7 +214,7 @@ class SlotTable:
             del self._slots[square], self.held[square]
         return Found(dues, replaced, lacking)
 
-    def follow(self, crowd: Crowd) -> Found:
+    def follow(self, crowd: CrowdMessage) -> Found:
         """Read the moves of a crowd."""
         dues: list[int] = []
         replaced: list[int] = []
@@ -251,8 +263,8 @@ class SlotTable:
         `here`: it is in a square that is held.
 
         This view may be the first to read batches that are still to come, so a player that it
-        already follows stays as it is: the next low bytes will say how far it is. They cannot if
-        it has fallen too far behind.
+        already follows stays as it is: the next low bytes will say how far it is. They cannot if it
+        has fallen too far behind.
         """
         known = self._known.get(id)
         if known is None:
@@ -307,11 +319,11 @@ class SlotTable:
         if not payload:
             return dues
         slots = self._slots.setdefault(square, {})
-        sent, entries = unpack(payload)[3:5]
+        sent, entries = unpack_message(payload)[3:5]
         for entry in entries:
             enter = Enter.read(entry, 2)
             if now is not None and enter.id in self._players:
-                track = self._rules.entered(square, sent, enter)
+                track = self._track_reader.track_of_enter(square, sent, enter)
                 self._players[enter.id].moved(square, enter.seq, enter.ack, track, now)
             dues += self._intent_times.back(enter.id, enter.ack, missed)
             known = self._known.get(enter.id)

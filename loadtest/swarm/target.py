@@ -101,8 +101,8 @@ class Target:
 
     def open(self, page: str, patience: float = 5.0) -> http.client.HTTPResponse:
         """Return the answer to a request for a page beside the WebSocket's path. Raises OSError."""
-        scheme, context = ("https", wire.tls(self.tls)) if self.tls else ("http", None)
-        host = wire.host(self.name, self.address[1], bool(self.tls))
+        scheme, context = ("https", wire.tls_context(self.tls)) if self.tls else ("http", None)
+        host = wire.host_header(self.name, self.address[1], bool(self.tls))
         folder = urlsplit(self.path).path.rpartition("/")[0]
         url = f"{scheme}://{host}{folder}{page}"
         login = f"Bearer {self.token}" if self.token else self.login
@@ -187,7 +187,9 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
         with socket.create_connection((parts.hostname, port), timeout=5) as connection:
             address = connection.getpeername()[:2]
             if tls:
-                wire.tls(tls).wrap_socket(connection, server_hostname=parts.hostname).close()
+                wire.tls_context(tls).wrap_socket(
+                    connection, server_hostname=parts.hostname
+                ).close()
     except ssl.SSLCertVerificationError as error:
         raise Trouble(
             f"the certificate of {url} cannot be verified ({error.verify_message}): --insecure "
@@ -200,7 +202,7 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
         ) from error
     path = (parts.path or "/ws") + (f"?{parts.query}" if parts.query else "")
     target = Target(address, path, name=parts.hostname, tls=tls, token=token)
-    target.login = wire.login(parts)
+    target.login = wire.basic_auth(parts)
     if token is not None:
         try:
             target.open("/stats").close()

@@ -36,7 +36,7 @@ def flush(number, *batches, now=1000, crowds=()):
 
 def nobody():
     """A view that knows no players."""
-    return SlotTable(wire.Rules(), IntentTimes(room(1), 1), {})
+    return SlotTable(wire.TrackReader(), IntentTimes(room(1), 1), {})
 
 
 messages = st.one_of(

@@ -16,7 +16,7 @@ from tests.loadtest.test_reader import enter, flush, record, snapshot, wide
 HERE = (0, 0)
 THERE = (1, 0)
 
-RULES = wire.Rules()
+RULES = wire.TrackReader()
 RULES.set(16, 5120, 3620)
 
 SECOND = 1_000_000

@@ -4,7 +4,7 @@ It exchanges lines of JSON with its parent:
 
     configuration {"kind": "game", "host", "path", "login"} or {"kind": "redis", "url"}, and
                   {"address": [IP, port], "sources": [IP, ..], "number", "processes", "epoch",
-                  "tls", "name"}: see wire.tls, "" is none; and the server's name
+                  "tls", "name"}: see wire.tls_context, "" is none; and the server's name
     parent        {"join": connections} of this process; or
                   {"loop", "request", "begin", "end", "every", "first"}
     worker        {"ready": connections} once a second while they join, and {"joined": connections}
@@ -136,7 +136,7 @@ class Client:
         host, port = config["address"]
         self._address = str(host), int(port)
         self._sources, self._epoch = config["sources"], int(config["epoch"])
-        self._tls = wire.tls(config["tls"]) if config["tls"] else None
+        self._tls = wire.tls_context(config["tls"]) if config["tls"] else None
         self._name = config["name"]
         self._number, self._processes = config["number"], config["processes"]
         self._links: dict[int, Link] = {}

@@ -79,12 +79,12 @@ class Game:
 
     def begin(self, talk: Talk) -> bytes:
         """See Dialect."""
-        return wire.handshake(*self._opening)
+        return wire.upgrade_request(*self._opening)
 
     def ask(self, talk: Talk, request: str, due: int) -> bytes:
         """See Dialect. A ping acknowledges the last flush, too."""
         talk.owes = False
-        return wire.message(wire.PING, due, talk.flush)
+        return wire.message_frame(wire.PING, due, talk.flush)
 
     def acknowledge(self, talk: Talk) -> bytes:
         """See Dialect."""
@@ -104,11 +104,11 @@ class Game:
                 status = head.partition(b"\r\n")[0].partition(b" ")[2].decode(errors="replace")
                 raise Refused(f"it answers {status!r}", again=status[:3] in ("429", "503"))
             talk.opened = True
-            reply = wire.message(*self._hello)
+            reply = wire.message_frame(*self._hello)
         dues: list[int] = []
         end = 0
-        for begin, start, end in wire.frames(data):
-            part = wire.payload(data[begin], data[start:end])
+        for begin, start, end in wire.split_frames(data):
+            part = wire.frame_payload(data[begin], data[start:end])
             if part[0] == wire.WS_PING:
                 reply += wire.client_frame(part[1:], wire.WS_PONG)
             elif part[0] == wire.CLOSE:
@@ -121,13 +121,13 @@ class Game:
         return dues, reply
 
     def _told(self, talk: Talk, payload: bytes, dues: list[int]) -> None:
-        kind = wire.kind(payload)
+        kind = wire.message_kind(payload)
         if kind == wire.PONG:
             # A ping that only acknowledges a flush carries the time 0.
             if due := msgpack.unpackb(payload)[1]:
                 dues.append(due)
         elif kind == wire.FLUSH:
-            talk.flush, talk.owes = wire.number_at(payload, wire.begin(payload) + 1), True
+            talk.flush, talk.owes = wire.number_at(payload, wire.kind_offset(payload) + 1), True
         elif kind == wire.WELCOME:
             talk.ready = True
         elif kind == wire.ERROR:

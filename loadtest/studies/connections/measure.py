@@ -223,7 +223,7 @@ def _game(options: Options, _: int) -> Iterator[Ground]:
 
 def ground_of(target: Target, name: str, cpus: Sequence[int]) -> Ground:
     """Return the ground of a server of the game; `name` is what people call it."""
-    host = wire.host(target.name, target.address[1], bool(target.tls))
+    host = wire.host_header(target.name, target.address[1], bool(target.tls))
     config = {"kind": "game", "host": host, "path": target.path, "login": target.login}
     config |= {"tls": target.tls, "name": target.name}
     return Ground(name, config, Game.requests, target.address, target.program, cpus)

@@ -47,11 +47,11 @@ class Walker(Game):
         goal = (low + random.randint(BORDER, span - BORDER) for low in (x, y))
         # The server has no later intents than its own time.
         now = int(time.time() * 1000)
-        return wire.message(wire.GO, number + 1, now, *goal) + ping
+        return wire.message_frame(wire.GO, number + 1, now, *goal) + ping
 
     def _told(self, talk: Talk, payload: bytes, dues: list[int]) -> None:
         super()._told(talk, payload, dues)
-        if wire.kind(payload) == wire.WELCOME:
+        if wire.message_kind(payload) == wire.WELCOME:
             x, y, side = msgpack.unpackb(payload)[5:8]
             span = side * 1024
             self._places[talk] = x // span * span, y // span * span, span, 0

@@ -71,7 +71,7 @@ def whole_frames(data: bytes, found: list[tuple[int, bytes]]) -> int:
     Control frames, and frames of one byte, which may be heartbeats, are added to `found` as
     (opcode, payload).
     """
-    # This is wire.frames, written out: a generator would take two thirds more time a frame.
+    # This is wire.split_frames, written out: a generator would take two thirds more time a frame.
     at, end = 0, len(data)
     while end - at >= 2:
         size = data[at + 1]
@@ -142,8 +142,8 @@ class Crowd:
         self._lines[talk] = list(self._dialect.lines(square))
         target, path = self._target, self._dialect.path
         where = path(target.address, square) if path else target.path
-        host = wire.host(target.name, target.address[1], bool(target.tls))
-        return wire.handshake(host, where, "", target.login)
+        host = wire.host_header(target.name, target.address[1], bool(target.tls))
+        return wire.upgrade_request(host, where, "", target.login)
 
     def ask(self, talk: Talk, request: str, due: int) -> bytes:
         """Return a move. Those of lost connections count too: the server should have kept them."""

@@ -17,7 +17,7 @@ from flatlands.loadtest.studies.peers.marker import marker
 from flatlands.loadtest.studies.peers.programs import PEERS, absent, build, command, started
 from flatlands.loadtest.studies.peers.rows import measure_peer
 from flatlands.loadtest.studies.peers.study import main
-from flatlands.wire import CLOSE, TEXT, WS_PING, WS_PONG, client_frame, handshake
+from flatlands.wire import CLOSE, TEXT, WS_PING, WS_PONG, client_frame, upgrade_request
 
 pytestmark = pytest.mark.load
 
@@ -56,7 +56,7 @@ class Player:
     def __init__(self, address, square):
         self.socket = socket.create_connection(address, timeout=PATIENCE)
         self.stream = self.socket.makefile("rb")
-        self.socket.sendall(handshake("localhost", "/"))
+        self.socket.sendall(upgrade_request("localhost", "/"))
         assert self.stream.readline().startswith(b"HTTP/1.1 101")
         while self.stream.readline() != b"\r\n":
             pass

@@ -25,7 +25,7 @@ class Firefox:
         eventually(lambda: known.exists() and known.read_text(), "Firefox starts", STARTS_WITHIN)
         port = json.loads(known.read_text())["ws_port"]
         self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE / 1000)
-        self.socket.sendall(wire.handshake(f"127.0.0.1:{port}", "/session"))
+        self.socket.sendall(wire.upgrade_request(f"127.0.0.1:{port}", "/session"))
         self.rest = b""
         while b"\r\n\r\n" not in self.rest:
             self._receive()
@@ -48,7 +48,7 @@ class Firefox:
         question = {"id": self.asked, "method": method, "params": parameters}
         self.socket.sendall(wire.client_frame(json.dumps(question).encode(), wire.TEXT))
         while True:
-            for _, begin, end in wire.frames(self.rest):
+            for _, begin, end in wire.split_frames(self.rest):
                 message = json.loads(self.rest[begin:end])
                 self.rest = self.rest[end:]
                 if message.get("id") == self.asked:

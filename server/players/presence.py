@@ -263,7 +263,7 @@ class Presence:
         self, there: dict[int, _PlayerRow], rows: dict[int, _PlayerRow]
     ) -> dict[int, _PlayerRow]:
         """Return those of the rows `there` that this node has written of the players of `rows`, and
-        that are no newer. It may not know their terms, if the store did not answer."""
+        that are no newer. This node may not have their terms, if the store did not answer."""
         return {
             id: row
             for id, row in there.items()

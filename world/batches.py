@@ -7,7 +7,7 @@ in ms before the time at which the batch was begun.
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from flatlands.world.events import (
     ENTER,
@@ -45,20 +45,23 @@ FOLLOWED: Final = 127
 #: may have missed, that long ago, who has which slot must not read records.
 SLOT_RESTS: Final = 12_000
 
+#: What a game wrote on tiles: alternately the number of a layer, and its writes as bytes
+#: (tiles.py).
+Writes: TypeAlias = Sequence[Any]
+
 
 class BatchContent(NamedTuple):
     """The content of a batch: records of tracks, all other events, and records with slots of two
     bytes.
 
-    `replaced` is the number of older events that these have replaced. `writes` has what a game
-    wrote on tiles, for nodes only: alternately the number of a layer and its writes (tiles.py).
+    `replaced` is the number of older events that these have replaced. `writes` is for nodes only.
     """
 
     tracks: bytes
     others: Sequence[Event] = ()
     replaced: int = 0
     wide: bytes = b""
-    writes: Sequence[Any] = ()
+    writes: Writes = ()
 
     @property
     def events(self) -> int:
@@ -238,7 +241,7 @@ class Batch:
             yield BatchContent(b"".join(tracks), others, replaced, b"".join(wide), wrote)
 
     def _some_writes(self) -> list[list[Any]]:
-        """Return the writes, as BatchContent has them, in pieces that each fit a message."""
+        """Return the writes in pieces that each fit a message."""
         return [
             [layer, pack(some[at : at + WRITES_MOST])]
             for layer, waiting in self._writes.items()

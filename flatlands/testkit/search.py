@@ -54,7 +54,7 @@ class WorldPlan(Protocol):
         """Returns the same world with other fields."""
 
     @property
-    def _asdict(self) -> Callable[[], dict[str, Any]]:
+    def _asdict(self) -> Callable[[], dict[str, object]]:
         """Returns all fields by their names."""
 
 

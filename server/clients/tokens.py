@@ -7,7 +7,7 @@ a list of them.
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 
@@ -83,7 +83,7 @@ class Tokens:
         # The difference is negative if the clock of the node that made it is ahead.
         if abs((datetime.now(UTC) - made).total_seconds()) > TOKEN_VALID_S:
             return None
-        fields: dict[str, Any] = more[0] if more else {}
+        fields: dict[str, object] = more[0] if more else {}
         if fields.pop(GAME, self._game) != self._game:
             return None
         return TokenClaim(id, seq, (x, y), fields)

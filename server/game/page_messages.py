@@ -7,7 +7,7 @@ A type is one of those that pages can be sent, as Python writes it: `int`, `list
 import json
 from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Literal, Union, get_args, get_origin
 
 from flatlands.server.storage.kinds import NAME_CHARS_MOST
 
@@ -46,7 +46,7 @@ def check(messages: object) -> None:
                 raise ValueError(f"{field} of the message {name} {error}") from None
 
 
-def in_typescript(kind: Any) -> str:
+def in_typescript(kind: object) -> str:
     """Return a type as TypeScript writes it. Raises ValueError if pages cannot be sent that."""
     if isinstance(kind, type | None) and kind in _PLAIN:
         return _PLAIN[kind]
@@ -67,7 +67,7 @@ def in_typescript(kind: Any) -> str:
     )
 
 
-def fits(kind: Any, value: object) -> bool:
+def fits(kind: object, value: object) -> bool:
     """Return whether a value is of a type for which `in_typescript` does not raise."""
     if kind is int or kind is str:
         return isinstance(value, kind) and not isinstance(value, bool)

@@ -17,7 +17,7 @@ from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.server.messages.protocol import ID_LIMIT, LOOK, TIME_MOST
 from flatlands.server.messages.table import NUMBER, Field, Row, number
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT, is_address
-from flatlands.world.batches import RECORD, WIDE, BatchContent
+from flatlands.world.batches import RECORD, WIDE, BatchContent, Writes
 from flatlands.world.tiles import WRITE
 from flatlands.world.track import INTENTS, PACE_LEAST, PACE_MOST, REACH, Heading
 
@@ -161,8 +161,7 @@ class FullState(NamedTuple):
     """One page, of `pages`, of all players that a node has in a square.
 
     `number` is the node's next, as for a batch; all pages have the same. Ages in `entries` are ms
-    before `sent`. `writes` are as in BatchContent (world/batches.py): those that the store may not
-    have.
+    before `sent`. `writes` are those that the store may not have.
     """
 
     column: int
@@ -173,7 +172,7 @@ class FullState(NamedTuple):
     page: int
     pages: int
     entries: Sequence[Any]
-    writes: Sequence[Any] = ()
+    writes: Writes = ()
 
 
 class SyncRequest(NamedTuple):
@@ -445,7 +444,7 @@ def _is_page(state: FullState) -> bool:
     return state.page < state.pages and _are_writes(state.writes)
 
 
-def _are_writes(writes: Sequence[Any]) -> bool:
+def _are_writes(writes: Writes) -> bool:
     return len(writes) % 2 == 0 and all(
         type(layer) is int and type(some) is bytes and not len(some) % WRITE.size
         for layer, some in zip(writes[::2], writes[1::2], strict=True)

@@ -1,10 +1,9 @@
 """The bytes that a game has written on the ground, in the squares of this node.
 
-Writes are as in BatchContent (world/batches.py). Nothing is lost that a node wrote just before it
-died: a node saves its writes in the store a moment later, and each of its heartbeats has the time
-up to which they are saved. Until then every other node keeps the writes that it received, even when
-it no longer receives the square. If the writing node dies, the others save the writes for it: it
-does not matter how many nodes do so.
+Nothing is lost that a node wrote just before it died: a node saves its writes in the store a moment
+later, and each of its heartbeats has the time up to which they are saved. Until then every other
+node keeps the writes that it received, even when it no longer receives the square. If the writing
+node dies, the others save the writes for it: it does not matter how many nodes do so.
 """
 
 from collections import deque
@@ -18,7 +17,7 @@ from flatlands.server.net.frames import frame
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.peers import Peers
-from flatlands.world.batches import WRITES_MOST
+from flatlands.world.batches import WRITES_MOST, Writes
 from flatlands.world.grid import Square
 from flatlands.world.tiles import AHEAD, WRITE, Tiles, between, fit
 
@@ -72,7 +71,7 @@ class LayerRegistry:
         #: The layers of the game, by their numbers.
         self.layers: list[LayerSpec] = []
         #: What was received, the oldest first: when, from which node, where, and what.
-        self._received: deque[tuple[int, int, Square, Sequence[Any]]] = deque()
+        self._received: deque[tuple[int, int, Square, Writes]] = deque()
         #: What may not be in the store: node -> (layer, square) -> its writes.
         self._unstored: dict[int, dict[tuple[int, Square], Tiles]] = {}
         loop.every(LAYERS_CHECKED_EVERY_MS, self._check)
@@ -82,14 +81,14 @@ class LayerRegistry:
         self.layers.append(layer)
         return len(self.layers) - 1
 
-    def check(self, writes: Sequence[Any]) -> None:
-        """Raise Malformed unless writes, as in BatchContent, are to layers and tiles that exist. A
-        node without layers, such as one that only watches, accepts all."""
+    def check(self, writes: Writes) -> None:
+        """Raise Malformed unless writes are to layers and tiles that exist. A node without layers,
+        such as one that only watches, accepts all."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
             if self.layers and not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
                 raise Malformed("it writes on tiles that do not exist")
 
-    def timely_writes(self, writes: Sequence[Any]) -> Sequence[Any]:
+    def timely_writes(self, writes: Writes) -> Writes:
         """Return the writes that are neither forgotten nor ahead of all clocks."""
         latest = self._loop.now() + AHEAD
         timely: list[Any] = []
@@ -99,8 +98,8 @@ class LayerRegistry:
                 self._loop.stats["writes_refused"] += late // WRITE.size
         return timely
 
-    def note_received(self, node: int, square: Square, writes: Sequence[Any]) -> None:
-        """Keep the writes of a node in a square, as BatchContent has them."""
+    def note_received(self, node: int, square: Square, writes: Writes) -> None:
+        """Keep the writes of a node in a square."""
         self._received.append((self._loop.now(), node, square, writes))
 
     def finish(self) -> None:
@@ -130,7 +129,7 @@ class LayerRegistry:
             if not unstored:
                 del self._unstored[node]
 
-    def _hold(self, node: int, square: Square, writes: Sequence[Any]) -> None:
+    def _hold(self, node: int, square: Square, writes: Writes) -> None:
         """Keep what may not be in the store: for each tile, the write that counts."""
         peer = self._peers.peers.get(node)
         since = 0 if peer is None else peer.stored
@@ -159,14 +158,14 @@ class Layers:
         #: The frames with all of it, or None if it has changed since they were made.
         self._frames: bytes | None = b""
 
-    def apply_remote(self, node: int, writes: Sequence[Any]) -> None:
+    def apply_remote(self, node: int, writes: Writes) -> None:
         """Apply writes of another node, which have been checked."""
         if writes:
             timely = self._registry.timely_writes(writes)
             self.apply(timely)
             self._registry.note_received(node, self._square, timely)
 
-    def apply(self, writes: Sequence[Any]) -> None:
+    def apply(self, writes: Writes) -> None:
         """Apply writes, and send clients the changed tiles with the next flush."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
             tiles = self.tiles.get(layer)

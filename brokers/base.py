@@ -67,7 +67,7 @@ class BrokerClosed(Exception):
 
 @dataclass(slots=True)
 class Counters:
-    """What a broker has done since it was opened. No counter ever falls."""
+    """Counts the work of a broker since it was opened. No counter ever falls."""
 
     published: int = 0
     received: int = 0

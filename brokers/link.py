@@ -40,7 +40,7 @@ BACKOFF_FIRST = 0.1
 BACKOFF_MOST = 1.0
 
 
-#: What parsers raise if a server does not keep to its protocol.
+#: The errors of parsers if a server does not keep to its protocol.
 PARSE_ERRORS = (
     LookupError,
     TypeError,

@@ -265,8 +265,8 @@ class StreamLink(Link):
     def _parse(self, chunks: Iterator[bytes]) -> Iterator[Any]:
         """Yield the server's messages and replies, parsed from the bytes that it sends.
 
-        Raises ConnectionError, or one of PARSE_ERRORS, if they are not of the backend's
-        protocol. It buffers no more bytes than the longest message has.
+        Raises ConnectionError, or one of PARSE_ERRORS, if they are not of the backend's protocol.
+        It buffers no more bytes than the longest message has.
         """
 
     @abstractmethod
@@ -401,7 +401,7 @@ class StreamLink(Link):
 class StreamBroker(LinkedBroker):
     """A broker of one server, with one link that publishes and is subscribed."""
 
-    #: What people call such a server, and its default ports without and with TLS.
+    #: The name of such a server for people, and its default ports without and with TLS.
     kind: str
     port: int
     tls_port: int

@@ -10,7 +10,7 @@ from flatlands.brokers.stream import StreamConnection
 #: The words of a command -> its bytes. (hiredis declares its type for a single word only.)
 pack: Callable[[tuple[str | bytes, ...]], bytes] = pack_command  # type: ignore[assignment]
 
-#: What people call such a server.
+#: The name of such a server for people.
 REDIS_KIND = "redis"
 #: The default port of such a server.
 REDIS_PORT = 6379
@@ -20,7 +20,7 @@ REDIS_PORT = 6379
 #: the server cannot save, when it answers a PING with an error (MISCONF).
 HELLO_COMMAND = "HELLO", "3"
 
-#: What a replica says that it is in its answer to HELLO. KeyDB's active replicas are none.
+#: The role of a replica in its answer to HELLO. KeyDB's active replicas are none.
 REPLICAS = b"replica", b"slave"
 
 #: Bytes that a reply may have: more than a cluster needs to list its slots.

@@ -91,12 +91,12 @@ class Admitted(NamedTuple):
     resumed: bool
 
 
-#: What becomes of a request.
+#: The decision on a request.
 Decision: TypeAlias = Admitted | Refused | Superseded
 
 _T = TypeVar("_T")
 
-#: What leads to a value of this type, in steps: it yields questions, and is sent the answers. It
+#: A computation of a value of this type, in steps: it yields questions, and is sent the answers. It
 #: raises Refused and Superseded.
 Pending: TypeAlias = Generator[Question, Any, _T]
 
@@ -142,7 +142,7 @@ class Request:
         self.hello = hello
         self.on_decision = on_decision
         self.spawn = spawn
-        #: What the client has sent since its hello, as (kind, fields). Rates bound their number.
+        #: The messages since the client's hello, as (kind, fields). Rates bound their number.
         self.early = list(early)
         #: The close code with which its connection has ended meanwhile, or None.
         self.close_code: int | None = None

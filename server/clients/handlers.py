@@ -220,7 +220,7 @@ def _cleaned(field: Field, value: object) -> object:
     return cleaned
 
 
-#: Who obeys each kind of message.
+#: The handler of each kind of message.
 _HANDLERS: Final[dict[int, Handler]] = {
     protocol.HELLO: hello,
     protocol.WALK: walk,

@@ -22,7 +22,7 @@ from flatlands.server.runtime.logs import log_line
 from flatlands.world.grid import viewport
 from flatlands.world.track import DIAGONAL, SPEED, UNIT
 
-#: What a newcomer reads whose token is of another world, of another secret, or too old.
+#: The answer to a newcomer whose token is of another world, of another secret, or too old.
 UNKNOWN_TOKEN = "you are new here: this world does not know who this browser was"
 
 

@@ -108,7 +108,7 @@ class Session(ClientScreen):
         self.admission = admission
         self._kinds = kinds
         self.limits = limits
-        #: What the client has sent lately, by the kinds of messages. This belongs to the player: a
+        #: The client's latest messages, counted by their kinds. This belongs to the player: a
         #: client that comes back goes on with it.
         self.rates = Rates()
         #: The id of the player whose rates these are, while they are to be kept for it; or None.
@@ -122,7 +122,7 @@ class Session(ClientScreen):
         self._pending: PendingIntent | None = None
         #: Its hello, while that was neither welcomed nor refused yet.
         self.request: Request | None = None
-        #: What it has sent for the game before its hello.
+        #: The ticket that it has sent for the game before its hello.
         self.ticket = ""
         #: Node time at which the client last asked for anything but to walk.
         self._last_request_at = 0

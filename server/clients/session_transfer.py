@@ -1,4 +1,4 @@
-"""What goes from one worker of a machine to another with the socket of a client.
+"""The state that goes from one worker of a machine to another with the socket of a client.
 
 It is packed by the names of fields, so that two versions of this program that run side by side
 during an update refuse each other's messages, and never take one field for another.

@@ -64,7 +64,7 @@ class Sessions:
         #: All sessions, and those of them that do not play yet.
         self.all: set[Session] = set()
         self._greeting: set[Session] = set()
-        #: What may want a player elsewhere.
+        #: The plans that may want a player elsewhere.
         self.placements: Sequence[Placement[int] | Placement[str]] = (node.router,)
         #: Why all clients are sent away, for operators; "" while they are not.
         self.closing_reason = ""

@@ -20,12 +20,12 @@ import msgpack
 
 from flatlands.world.grid import Square
 
-#: What a line divides: columns, rows, or the players by one bit of their ids.
+#: The axes of lines: a line divides columns, rows, or the players by one bit of their ids.
 COLUMNS: Final = 0
 ROWS: Final = 1
 PLAYERS: Final = 2
 
-#: What serves a district: the number of a worker, from 0, or the address of a machine.
+#: The server of a district: the number of a worker, from 0, or the address of a machine.
 Shard = TypeVar("Shard", int, str)
 
 #: A tree that divides the world among shards: a shard, or a line with the trees of its two sides,

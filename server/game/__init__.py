@@ -1,1 +1,1 @@
-"""What an author's game sees, and what calls it."""
+"""The API of games for their authors, and the calls of games by the node."""

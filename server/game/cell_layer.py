@@ -41,8 +41,8 @@ WRITE_THROUGH_EVERY_MS: Final = 100
 #: Time between two times at which the store is asked how many tiles have which value.
 COUNT_TILES_EVERY_MS: Final = 2000
 
-#: What was written this long ago is in the store, unless this node still waits for that. Nodes send
-#: each other what is newer: a node that asks may have read the store before it was there.
+#: Writes that are older than this are in the store, unless this node still waits for that. Nodes
+#: send each other what is newer: a node that asks may have read the store before it was there.
 SETTLED_MS: Final = 15_000
 
 #: A node receives a square for this long after it wrote there, so that it can answer whoever has
@@ -117,7 +117,7 @@ class CellLayer:
         owners = self.options.per_owner is not None
         self.rows = Rows(queue, self.rule, options.forget, owners=owners)
         self.number = node.square_context.layer_registry.add(self)
-        #: What this node has written since its writes were last put into the store.
+        #: The writes of this node since they were last put into the store.
         self._unsaved: dict[Square, dict[int, Write]] = {}
         #: The squares that this node receives because it has written there -> what it wrote.
         self._own_writes: dict[Square, _OwnWrites] = {}

@@ -1,4 +1,4 @@
-"""What operators remove and restore of what players have written and left: tiles, things, names."""
+"""Removes and restores, for operators, what players have made: tiles, things, names."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

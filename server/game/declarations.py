@@ -1,4 +1,5 @@
-"""What a game and its parts declare: kinds of things, events and records, actions, and messages."""
+"""The declarations of a game and its parts: kinds of things, events and records, actions, and
+messages."""
 
 from collections.abc import Mapping, Sequence
 

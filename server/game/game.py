@@ -165,7 +165,7 @@ class Part(PartHooks[_M]):
     #: int]]}}`. A game that has any sends no others.
     messages: Messages = {}
 
-    #: What the game's page may ask for, by name: see actions.py.
+    #: The actions that the game's page may ask for, by name: see actions.py.
     _declared_actions: Mapping[str, Action] = {}
 
     def __init__(self, game: "Game[_M]") -> None:

@@ -1,4 +1,4 @@
-"""What a game may use of the node on which it is played: the types of `node` in games and parts.
+"""The interface of a node for its game: the types of `node` in games and parts.
 
 The Node itself (server/node.py) imports games, and no game imports it. Here are only types.
 """
@@ -74,7 +74,7 @@ class GameNode(Protocol):
 
     @property
     def play(self) -> GamePlay:
-        """What is played on it: it is not there before all parts of the game are made."""
+        """The game that is played on it: it is not there before all parts of the game are made."""
 
     def set_terrain(self, terrain: Land) -> None:
         """Use another ground, such as one with walls on it, for all walks from now on."""

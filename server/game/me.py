@@ -51,8 +51,8 @@ class _FieldsOnly(type):
 
 
 class PlayerInfo(metaclass=_FieldsOnly):
-    """What a player of this node is. This can be asked even when the player is gone, and is then
-    what it was last. Two of these objects are equal if they are of the same player."""
+    """The state of a player of this node. It can be read even when the player is gone, and is then
+    as it was last. Two of these objects are equal if they are of the same player."""
 
     __slots__ = ("_node", "_resident")
 

@@ -1,4 +1,4 @@
-"""What a node plays: a game and its parts, as the rest of the node sees them.
+"""The game of a node and its parts, as the rest of the node uses them.
 
 It calls their hooks, in the order of the parts. A hook that fails does not harm the others.
 """
@@ -125,7 +125,7 @@ class Play:
         self.hello_hooks = self._hooks("on_hello", waits=True)
         #: Whether the game has hooks for who has begun to play.
         self.has_join_hooks = bool(self._waiting["on_join"])
-        #: What it has in the store, and what is done with that when it is due.
+        #: Its items in the store, and the upkeep of those that are due.
         self.items = Items(
             schema.GameSchema(name, stored_kinds(self._parts)),
             node.channels.ground_id,

@@ -1,5 +1,5 @@
-"""What stands between a timer and a method of a game that has `every`: whether it is called now,
-and with whom. `Play._add_hooks` sets the timers.
+"""The calls of a game's methods that have `every`: decides when a timer is due whether to call a
+method now, and with whom. `Play._add_hooks` sets the timers.
 """
 
 from collections.abc import Callable

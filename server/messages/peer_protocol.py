@@ -654,7 +654,7 @@ MESSAGE_ROWS: Final = {
     **{kind: _row(_name(make), make._fields) for kind, make in MESSAGES.items()},
 }
 
-#: What stands for items of a batch's body that were left out. Its tracks never are.
+#: The values of items of a batch's body that were left out. Its tracks never are.
 _LEFT_OUT: Final[list[Any]] = [[], 0, b"", []]
 _BATCH_FIELDS: Final = len(_BATCH_HEADER) + len(BatchContent._fields)
 
@@ -708,5 +708,5 @@ def fit(fields: Sequence[Any], row: Row) -> None:
         raise Malformed(fault)
 
 
-#: What is wrong with a message, an event or a thing of no kind.
+#: The fault of a message, an event or a thing of no known kind.
 NOT_KNOWN = "it is not an array that begins with a known kind"

@@ -43,7 +43,7 @@ OVERSLEPT: Final = 0
 #: Within this distance of the origin, along each axis, home leads back to where the player was.
 AT_HOME_UNITS: Final = 40 * UNIT
 
-#: What is due for residents is done at multiples of this, as of its own time.
+#: Changes of residents are made at multiples of this, each as of its own time.
 CHANGES_TOGETHER_MS: Final = 10
 
 

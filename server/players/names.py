@@ -32,7 +32,7 @@ NAME_ASKS = Rate("asks", 5, 10)
 #: How often a node looks through its own players for another.
 NAME_LOOKS = Rate("looks", 20, 40)
 
-#: What is asked: a text, and the square from which the nearest come first.
+#: A search: a text, and the square from which the nearest come first.
 _Question = tuple[str, int, int]
 
 

@@ -123,7 +123,7 @@ def _read_walk(walk: Sequence[int], offset_ms: int) -> Walk | None:
     return Walk(sent + offset_ms, Track(x, y, dx, dy, start + offset_ms, duration), intent)
 
 
-#: What is answered to a takeover that a later one of the same player has replaced.
+#: The answer to a takeover that a later one of the same player has replaced.
 WITHDRAWN: Final = TakeoverAnswer(name="", seq=0, place=(0, 0))
 
 

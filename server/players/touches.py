@@ -66,7 +66,7 @@ class Touches:
         self._most = max(self._reaches.values())
         self._on_touch = on_touch
         self._certain = certain
-        #: What can be touched in each square where there is anything.
+        #: The things that can be touched, by squares; squares without any are left out.
         self._there: dict[Square, list[_Near]] = {}
         #: Resident -> when it comes near to something next, and what that is.
         self._next: dict[Resident, tuple[int, list[_Near]]] = {}

@@ -26,7 +26,7 @@ ANSWER_BYTES = 8_000_000
 #: function that takes minutes. If it has not ended after this, the program ends.
 GRACE_S = 1.0
 
-#: What a statement may do.
+#: The operations that a statement may use.
 _ALLOWED = frozenset(
     (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 )
@@ -34,7 +34,7 @@ _ALLOWED = frozenset(
 #: Functions that reach beyond the tables, if sqlite was built with them.
 _REFUSED = frozenset(("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"))
 
-#: What begins a statement that is only compiled.
+#: The beginnings of statements that are only compiled.
 _COMPILE = "EXPLAIN "
 
 
@@ -68,7 +68,7 @@ class QueryRunner:
         create(self._database, tables)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LENGTH_BYTES)
         self._database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        #: What the statement that runs, or ran last, reads.
+        #: The tables that the statement that runs, or ran last, reads.
         self._read: set[str] = set()
 
     def add_table(self, name: str, content: Answer) -> None:

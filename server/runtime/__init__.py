@@ -1,1 +1,1 @@
-"""What every part of a server uses: the event loop, timers, limits, logs."""
+"""The base of all parts of a server: the event loop, timers, limits, logs."""

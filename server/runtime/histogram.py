@@ -6,7 +6,7 @@ it measures. It does not matter here what is measured.
 
 from collections.abc import Mapping
 
-#: What a node measures (numbers.md explains each).
+#: The times that a node measures (numbers.md explains each).
 MEASURED = ("intent_to_write", "flush", "store_call", "broker_round_trip")
 
 #: Bucket n ends at 2**n us. The last one has everything longer than 8 s.

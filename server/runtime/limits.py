@@ -44,7 +44,7 @@ class Rate:
         self.depth = burst * self.each + 1
 
 
-#: What one address may do if it may have PER_ADDRESS connections; otherwise in proportion.
+#: The rates of an address that may have PER_ADDRESS connections; those of others are in proportion.
 REQUESTS: Final = Rate("requests", 100, 6000)
 HANDSHAKES: Final = Rate("handshakes", 10, 240)
 JOINS: Final = Rate("joins", 2, 240)
@@ -59,8 +59,8 @@ KEYS_MOST: Final = 4096
 #: The least burst of an address, however few connections it may have.
 LEAST_BURST: Final = 10
 
-#: What an address holds: connections, seats of players, and places of spectators, who look at the
-#: map of everybody without playing.
+#: The counts of an address: connections, seats of players, and places of spectators, who look at
+#: the map of everybody without playing.
 CONNECTIONS: Final = "connections"
 SEATS: Final = "seats"
 SPECTATORS: Final = "spectators"
@@ -313,7 +313,7 @@ class Limits:
         #: (what, key of an address) -> how many it has.
         self._held: Counter[tuple[str, Hashable]] = Counter()
         self._rates = Rates()
-        #: What the addresses that were asked for lately count as.
+        #: The keys of the addresses that were asked for lately.
         self._keys: dict[str, Hashable | None] = {}
         self._players: dict[int, Rates] = {}
         #: The owners of those that this node has met, the latest last.

@@ -1,4 +1,4 @@
-"""What the server logs to standard error: lines for people, or JSON objects for programs.
+"""The server's log on standard error: lines for people, or JSON objects for programs.
 
 `log_line` writes what players do, and a LimitedLog what strangers do wrong. Both limit the lines
 per second, so that a crowd or an attack does not fill the disk. Other warnings and errors are

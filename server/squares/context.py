@@ -1,4 +1,4 @@
-"""What the squares of a node share, and what they need of the rest of the node."""
+"""The state that all squares of a node share, and the interfaces of the rest of the node."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
@@ -91,7 +91,7 @@ class SquareContext:
         #: The time up to which certainly no messages were lost, and when the broker last reported
         #: that some may have been.
         self.missed = 0, 0
-        #: What the game writes on the ground.
+        #: The layers on which the game writes.
         self.layer_registry = LayerRegistry(bus.loop, hub, peers, (span // UNIT) ** 2)
         self.span = span
         self.loop = loop = bus.loop
@@ -109,7 +109,8 @@ class SquareContext:
         #: Node -> the squares in which its messages were received lately, or in which it has
         #: players.
         self.squares_by_node: dict[int, set[Square]] = {}
-        #: What squares have to do later: the keys are (object, method), the method gets `due`.
+        #: The tasks of squares that are due later: the keys are (object, method), the method gets
+        #: `due`.
         self.due = TimerQueue(loop, lambda key, due: key[1](key[0], due))
 
     def set_player_listener(self, players: PlayerListener) -> None:

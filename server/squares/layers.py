@@ -24,7 +24,7 @@ from flatlands.world.tiles import AHEAD, WRITE, Tiles, between, fit
 #: Bytes of the writes in one message.
 PAGE_BYTES: Final = WRITES_MOST * WRITE.size
 
-#: What was received is checked after this: most of it is in the store by then.
+#: Received writes are checked after this: most of them are in the store by then.
 RECEIVED_CHECKED_AFTER_MS: Final = 2000
 
 #: Time between two checks.
@@ -70,9 +70,9 @@ class LayerRegistry:
         self._loop, self._peers = loop, peers
         #: The layers of the game, by their numbers.
         self.layers: list[LayerSpec] = []
-        #: What was received, the oldest first: when, from which node, where, and what.
+        #: The received writes, the oldest first: (time, node, square, writes).
         self._received: deque[tuple[int, int, Square, Writes]] = deque()
-        #: What may not be in the store: node -> (layer, square) -> its writes.
+        #: The writes that may not be in the store: node -> (layer, square) -> tiles.
         self._unstored: dict[int, dict[tuple[int, Square], Tiles]] = {}
         loop.every(LAYERS_CHECKED_EVERY_MS, self._check)
 

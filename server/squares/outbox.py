@@ -272,7 +272,7 @@ class Outbox:
         #: The last number in any square.
         self._number = 0
         self._slots = Slots()
-        #: What this node sends in squares in which nothing happens.
+        #: Its messages in squares in which nothing happens.
         self.keepalives = Keepalives(
             bus, self.players_by_square, self._is_waiting, subscriptions, self._end
         )

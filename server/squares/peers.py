@@ -100,13 +100,13 @@ UNREADABLE = (
     "all servers, or give each world its own name with --world"
 )
 
-#: What is logged if another node has another store.
+#: The warning if another node has another store.
 OTHER_STORE = (
     "another server of this world has a different store, so their players do not see the same "
     "things: compare STORE_URL on all servers"
 )
 
-#: What is logged, and shown to operators, if the clocks of nodes differ. Players notice nothing.
+#: The warning if the clocks of nodes differ. Players notice nothing.
 OTHER_CLOCK = (
     f"this server's clock and that of another server of this world differ by more than "
     f"{CLOCKS_APART_MS // 1000} s, so their logs and the ends of moderation actions disagree: let "
@@ -114,13 +114,13 @@ OTHER_CLOCK = (
     "the time with which it began"
 )
 
-#: What is logged, and shown to operators, if nothing is received from a node with the same store.
+#: The warning if nothing is received from a node with the same store.
 UNHEARD_NODE = (
     "another server uses the same store but a different broker, so their players cannot see each "
     "other: compare BROKER_URL on all servers"
 )
 
-#: What is logged if nothing comes from a square.
+#: The warning if nothing comes from a square.
 DEAF_SQUARE = (
     "the broker is connected but delivers nothing for some squares: check that it lets this user "
     "publish and subscribe to the channels that /readyz names"
@@ -236,7 +236,7 @@ class Peers:
         #: Incompatible nodes -> (until when they count, the reason). The key is the node's id, or
         #: the reason itself if the id is unknown. Only their heartbeats are believed.
         self.incompatible: dict[int | str, tuple[int, str]] = {}
-        #: What is wrong with the servers of the broker that do not answer.
+        #: The faults of the broker's servers that do not answer.
         self.broken: list[str] = []
         #: Whether what this node sends itself comes back, and all of the broker's servers answer.
         self.broker_up = True

@@ -245,11 +245,11 @@ class Subscription:
         self.replica = Replica(square, context.span, context.tombstones, context.player_index)
         #: The things in it.
         self.things = Things()
-        #: What the game has written in it; None if the game writes nowhere.
+        #: The tiles that the game has written in it; None if the game writes nowhere.
         self.layers = (
             Layers(square, context.layer_registry) if context.layer_registry.layers else None
         )
-        #: What clients get of it.
+        #: Makes the messages to clients about it.
         self.view = SquareView(square, context, self.replica, self.things, self.layers)
         #: Asks the other nodes for their full states, and answers such requests.
         self.sync = Sync(square, channel, context, self.layers)

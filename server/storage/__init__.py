@@ -1,1 +1,1 @@
-"""What lasts: the node's client of the store, and what it reads and writes there."""
+"""The node's client of the store, and all that it reads and writes there."""

@@ -17,7 +17,7 @@ from flatlands.stores.base import NEVER_DUE_MS, Item, Rank, Score, Store
 #: The name of the queue in the store that has the players' names.
 NAMES: Final = "name"
 
-#: What stands for a name that the board does not have, or that an operator has cleared.
+#: Stands for a name that the board does not have, or that an operator has cleared.
 NO_NAME: Final = "?"
 
 #: How long the top of a board is kept, so that many who look at it ask the store only once.

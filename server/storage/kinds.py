@@ -27,7 +27,7 @@ log = logging.getLogger("flatlands")
 #: The names of kinds whose upgrade has failed.
 _failed: set[str] = set()
 
-#: What every thing has on the wire before its own fields, and what every event has.
+#: The fields of every thing on the wire before its own ones, and those of every event.
 _ALWAYS = "kind", "id", "version", "x", "y"
 _EVENT = "kind", "id"
 

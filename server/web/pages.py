@@ -28,10 +28,10 @@ PAGES = ("/", "/live")
 #: Where the server puts its base into the document.
 BASE_MARK = b"<!-- base -->"
 
-#: What stands before and after the files that the server joins, in the document.
+#: The marks before and after the files that the server joins, in the document.
 JOINED_MARK = b"<!-- joined -->"
 
-#: What stands in place of these files once they are joined.
+#: The document's text in place of these files once they are joined.
 LINKS = b"""<link rel="stylesheet" href="joined.css">
   <script type="module" src="joined.js"></script>"""
 
@@ -41,7 +41,7 @@ FORGETS = '\n  <meta name="forgets" content="{}">'
 #: The ends of the names of files that are for editors only.
 NOT_SERVED = ("~", ".orig", ".rej", ".d.ts", "jsconfig.json")
 
-#: What shows a game's faults to its author.
+#: The document's part that shows a game's faults to its author.
 AUTHOR = '\n  <script async src="author.js"></script>'
 
 #: The page may load nothing from another host, and send nothing there, except that it may connect

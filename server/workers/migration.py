@@ -52,7 +52,7 @@ SHOW_WITHIN_MS = 400
 #: All players are passed within this time to where a new plan wants them.
 PASSED_WITHIN_MS = 3000
 
-#: What was last published of a player is back from the broker after this, as a rule. The player is
+#: The last messages about a player are back from the broker after this, as a rule. The player is
 #: not passed on before, or others would receive its last steps here after its first ones there.
 HEARD_WITHIN_MS = 60
 

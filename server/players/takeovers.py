@@ -36,10 +36,9 @@ TAKEOVER_ANSWER_MS = 300
 #: this node publishes that the player is gone: the other node is dead, or the handover was lost.
 RELEASED_FOR_MS = 3000
 
-#: This long after hearing that another node has the player, this node publishes that it is gone
-#: from the square in which it was here. By then the other's enter has come wherever it comes, so
-#: the player blinks for nobody who received that; for those who missed it, the player is gone for a
-#: while.
+#: This long after another node has published that it has the player, this node publishes that it is
+#: gone from the square in which it was here. By then the other's enter has come, so screens that
+#: got it ignore the gone; those that missed it remove the player.
 GONE_PUBLISHED_AFTER_MS = 400
 
 #: A node announces each player that came back to it once in this time, so two nodes that have the

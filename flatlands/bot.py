@@ -32,7 +32,7 @@ REFUSED = {1002, 1003, 1007, 1008, 1009, 4001}
 #: Players with ids below it are computer players.
 FIRST_PERSON_ID = 2**16
 
-#: What a bot is told of itself.
+#: The messages about the bot itself.
 OWN = ("message", "error")
 
 #: The pause before a bot comes back after a lost connection. It is twice as long after each attempt
@@ -43,7 +43,7 @@ RECONNECT_SECONDS_MOST = 8.0
 
 #: The units of a tile.
 UNIT = 1024
-#: The interval at which a bot acknowledges what it is told.
+#: The interval at which a bot acknowledges flushes.
 ACK_EVERY_SECONDS = 1.0
 #: One acknowledgement in this many is a ping.
 ACKS_PER_PING = 5
@@ -150,7 +150,7 @@ class BaseBot:
             self.send(wire.TICKET, self._ticket)
         place: tuple[int | None, ...] = None, None
         if self._token is not None:
-            # A server that was killed has told nobody where its players were.
+            # A server that was killed has published nothing of where its players were.
             place = tuple(round(n * UNIT) for n in self._own.at(self.now()))
         hello = wire.HELLO, wire.VERSION, self.name, width, height
         self.send(*hello, self._token, None, *place)
@@ -174,7 +174,7 @@ class BaseBot:
         self.send(wire.DO, action, fields)
 
     def walk(self, dx: int, dy: int) -> None:
-        """Walk in a direction, each part -1, 0 or 1, until told otherwise; (0, 0): stand."""
+        """Walk in a direction, each part -1, 0 or 1, until the next call; (0, 0): stand."""
         self._n += 1
         self.send(wire.WALK, self._n, int(self.now()), dx, dy)
 
@@ -207,7 +207,7 @@ class BaseBot:
         known = self._cells.get((*numbers[:1], *square))
         return known[row % self.side * self.side + column % self.side] if known else 0
 
-    # What it is told.
+    # What it receives.
 
     def _take(self, message: list[Any]) -> list[News]:
         """Apply a message; return what has happened, as `Bot.events` yields it."""
@@ -217,7 +217,7 @@ class BaseBot:
         news += [("came", p, None) for id, p in self.players.items() if id not in before]
         news += [("went", p, None) for id, p in before.items() if id not in self.players]
         self._own = self.me or self._own
-        # Of itself it is told only what the game tells it.
+        # About itself it gets only messages of the game.
         return [event for event in news if event[1].id != self.id or event[0] in OWN]
 
     def _apply(self, message: Sequence[Any]) -> list[News]:
@@ -484,7 +484,7 @@ class Bot(BaseBot):
             self._waiting += [event for event in next(some) if event[0] != ""]
         return bool(condition())
 
-    # What it is told.
+    # What it receives.
 
     def events(self) -> Iterator[News]:
         """Yield what happens in view, as (what, player, more), until it leaves.
@@ -502,7 +502,7 @@ class Bot(BaseBot):
             yield from next(some, ())
 
     def _events(self) -> Iterator[list[News]]:
-        """Yield the same, in lists: what one message has told, or nothing if none has come."""
+        """Yield the same, in lists: the events of one message, or none if no message has come."""
         messages, wait, turn = self._messages(), RECONNECT_SECONDS, 0.0
         while not self._left:
             try:

@@ -26,7 +26,7 @@ GONE = 3
 SAID = 4
 #: A game's events have kinds from here on, in the order in which it declares them.
 FIRST_GAME_EVENT = 5
-#: Stands for the kind of an event where a snapshot tells of a player.
+#: Stands for the kind of an event where a snapshot has an entry of a player.
 SNAPSHOT_ENTRY = 9
 
 Square = tuple[int, int]
@@ -77,7 +77,7 @@ class KnownPlayer:
     `place` is that of its last enter or entry, or None since it has left. `track` is (x, y, dx, dy,
     start, duration), in units and ms, and `rough` says that it is from a sketch. `transit` is the
     time at which a player that left for a held square is removed if its enter has not come, and
-    `over` the one at which it was told in full again, or removed; or None.
+    `over` the one at which an entry of it came again, or it was removed; or None.
     """
 
     id: int
@@ -412,7 +412,7 @@ class Model:
         # A snapshot is complete, so its entry also counts if it has the seq that is known.
         if known is not None and (seq < known.seq or (seq == known.seq and not again)):
             if not again:
-                # What it did there is told by that slot, before its leave.
+                # What it did there comes by that slot, before its leave.
                 self.places[square, source, slot] = known
             return
         if until > now and seq <= removed_seq:

@@ -49,12 +49,12 @@ def names(player):
 
 
 def heard(player):
-    return [(who.name, more) for what, who, more in player.heard if what == "said"]
+    return [(who.name, more) for what, who, more in player.events if what == "said"]
 
 
 def told(player, name):
     """Return the fields of all messages of a name, in order."""
-    return [more[1] for what, _, more in player.heard if what == "message" and more[0] == name]
+    return [more[1] for what, _, more in player.events if what == "message" and more[0] == name]
 
 
 def test_the_table_lists_all_recipes_and_other_pages_lead_there():

@@ -71,7 +71,7 @@ def test_a_player_sees_what_its_screen_is_told():
     world.check()
     assert bob.players[ada.id].values == {"coins": 2, "hidden": False}
     assert ("Rich", "Ada", {"coins": 2}) in [
-        (what, who.name, more) for what, who, more in bob.heard
+        (what, who.name, more) for what, who, more in bob.events
     ]
     assert (
         not bob.things() and ada.tile[0] == 5 and bob.place(ada.id)[0] == pytest.approx(5.5, abs=1)
@@ -81,7 +81,7 @@ def test_a_player_sees_what_its_screen_is_told():
     assert (ada.message("coins"), bob.message("coins"), ada.message("nothing")) == ([2], None, None)
     ada.say("Hello!")
     world.run(1)
-    assert ("said", "Ada", "Hello!") in [(what, who.name, more) for what, who, more in bob.heard]
+    assert ("said", "Ada", "Hello!") in [(what, who.name, more) for what, who, more in bob.events]
     ada.do("dance")
     assert len(ada.errors()) == 1 and world.game(1).top("coins", 1)[0].points == 2
 

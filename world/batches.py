@@ -38,7 +38,7 @@ WRITES_MOST: Final = 500
 #: Slots below this fit in one byte.
 NARROW: Final = 256
 
-#: The most by which a seq or an ack may have risen for a record to tell it.
+#: The most by which a seq or an ack may have risen for a record to show it.
 FOLLOWED: Final = 127
 
 #: A slot names nobody else in its square until this many ms after its player has left. A node that
@@ -168,7 +168,7 @@ class Batch:
         """Add a player's new track, which replaces `replaces` tracks that were never added.
 
         It becomes an enter if the batch already has the player's enter, if something does not fit a
-        record, or if its seq or ack may have risen by more than a record can tell. `leaps` says
+        record, or if its seq or ack may have risen by more than a record can show. `leaps` says
         that numbers of intents were skipped.
         """
         replaced = self._replaced.get(p.id, 0) + replaces

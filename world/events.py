@@ -1,8 +1,8 @@
-"""What happens in a square: the events that tell of it, and the players that they are about.
+"""The events of a square, and the players that they are about.
 
-A new track is told as a record of bytes (batches.py). Every other event is a tuple that begins with
-its kind; docs/protocol.md explains the fields. Positions are in units from the square's corner; an
-age is in ms before the time at which the event's batch was begun.
+A new track is published as a record of bytes (batches.py). Every other event is a tuple that begins
+with its kind; docs/protocol.md explains the fields. Positions are in units from the square's
+corner; an age is in ms before the time at which the event's batch was begun.
 """
 
 from collections.abc import Sequence

@@ -74,11 +74,11 @@ class PlayerIndex:
 
 
 class UnsentMoves:
-    """The players of a replica that have moved and whose moves screens have not been told yet.
+    """The players of a replica that have moved and whose moves clients have not been sent yet.
 
     `before` is player -> its seq and ack before the first of these moves. `jumped` and `passed`
-    count events that the last applied batch does not tell: those that its records have replaced,
-    and moves in `before` that something newer in it has replaced.
+    count events that are not in the last applied batch: those that its records have replaced, and
+    moves in `before` that something newer in it has replaced.
     """
 
     __slots__ = ("before", "jumped", "passed")

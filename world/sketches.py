@@ -1,4 +1,4 @@
-"""Sketches: rough tracks in six bytes, as clients are told them in a crowd.
+"""Sketches: rough tracks in six bytes, as clients get them in a crowd.
 
 A sketch says where a player is at one moment, and where its track ends. docs/protocol.md explains
 the fields.
@@ -15,7 +15,7 @@ from flatlands.world.track import UNIT
 #: A square is this many parts wide and high; a sketch says in which of them its player is.
 PARTS_PER_SIDE: Final = 256
 
-#: How far a track leads is told in steps of so many units.
+#: How far a track leads is given in steps of so many units.
 STEP_UNITS: Final = UNIT // 16
 #: Beyond so many steps, COARSE_STEPS of them count as one, so that a byte suffices for the longest
 #: leg.
@@ -24,7 +24,8 @@ COARSE_STEPS: Final = 8
 
 #: The bits of seq and of ack that a sketch has.
 LOW_BITS: Final = 15
-#: A sketch tells a seq that has risen by at most so much: what seems to be more is old.
+#: A sketch shows a seq that has risen by at most so much: if it seems to be more, the sketch is
+#: old.
 RISE_MOST: Final = 7
 
 _SKETCH: Final = struct.Struct("<BBBbb")

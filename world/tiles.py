@@ -1,7 +1,7 @@
 """What a game has written on the tiles of one square: a byte for each tile, and its time.
 
 A rule says which of two writes to a tile counts, and every node has the same rule. So all nodes end
-with the same bytes, in whatever order and however often they hear of writes. This module never
+with the same bytes, in whatever order and however often they receive writes. This module never
 publishes anything, and never asks who wrote.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from itertools import starmap
 from typing import Final
 
-#: A write, as nodes tell it and stores keep it: the number of the tile in its square, row by row;
-#: the value; and the stamp.
+#: A write, as nodes publish it and stores keep it: the number of the tile in its square, row by
+#: row; the value; and the stamp.
 WRITE: Final = struct.Struct("<HBQ")
 
 #: A stamp is the time of a write in ms, followed by this many bits of the id of its node.

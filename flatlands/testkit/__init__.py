@@ -42,15 +42,15 @@ LASTS = 2
 
 
 class Player(BaseBot):
-    """A player in a World: it walks, speaks and does what the game lets players do, and knows what
-    its screen is told, as `flatlands.Bot` does.
+    """A player in a World: it walks, speaks and does what the game lets players do, and has what
+    its screen gets, as `flatlands.Bot` does.
 
-    `heard` has all that happened in its view, as `Bot.events` yields it: (what, player, more).
+    `events` has all that happened in its view, as `Bot.events` yields it: (what, player, more).
     """
 
     def __init__(self, world: "World", name: str, ticket: str) -> None:
         super().__init__(name, ticket)
-        self.heard: list[tuple[str, Seen, Any]] = []
+        self.events: list[tuple[str, Seen, Any]] = []
         self._world, self._read = world, 0
         self._client: SimulatedClient
 
@@ -68,7 +68,7 @@ class Player(BaseBot):
             if message[0] == wire.WELCOME:
                 self._begin(message)
             else:
-                self.heard += self._take(message)
+                self.events += self._take(message)
 
     def send(self, *message: object) -> None:
         """Send any message of section 2 of docs/protocol.md."""
@@ -112,8 +112,8 @@ class Player(BaseBot):
         return why if code in (1008, 4001) else ""
 
     def message(self, name: str) -> Any:
-        """Return the fields that the game has last told it under a name, or None."""
-        found = [more[1] for what, _, more in self.heard if what == "message" and more[0] == name]
+        """Return the fields of the game's last message to it with a name, or None."""
+        found = [more[1] for what, _, more in self.events if what == "message" and more[0] == name]
         return found[-1] if found else None
 
     def tiles(self, name: str) -> dict[Tile, int]:
@@ -130,10 +130,10 @@ class Player(BaseBot):
 
     def errors(self) -> list[str]:
         """Return the sentences of all refusals so far."""
-        return [more[1] for what, _, more in self.heard if what == "error"]
+        return [more[1] for what, _, more in self.events if what == "error"]
 
     def _shown(self) -> Iterator[tuple[str, object]]:
-        """Yield what lies in each square that it holds, and the value of each tile, by the model,
+        """Yield the things in each square that it holds, and the value of each tile, by the model,
         each after words that say where."""
         model = self._client.model
         c0, r0, c1, r1 = model.held or (0, 0, -1, -1)
@@ -191,9 +191,8 @@ class World:
     folder or file. It has this many `nodes`, numbered from 0 on, each with a clock that is `skew`
     seconds ahead of the one before. They share a store, unless `store` is false, as it is in some
     worlds of `flatlands simulate`: `has_store` says so, and `players` are all who have ever joined.
-    `options` are
-    those of the game, as the server makes them. The same `seed` makes links behave the same. Raises
-    loader.InvalidGame if there is no such game, or if it does not load.
+    `options` are those of the game, as the server makes them. The same `seed` makes links behave
+    the same. Raises loader.InvalidGame if there is no such game, or if it does not load.
 
     Whatever a method of the game raises, where a server would only log it, is raised by the call
     during which it happens: `run`, `join`, or what a player does. So is a RuntimeError if the
@@ -286,7 +285,7 @@ class World:
     # What may go wrong.
 
     def cut(self, one: int, other: int) -> None:
-        """Let two nodes hear nothing more of each other."""
+        """Cut the link between two nodes: neither receives anything of the other."""
         links = self._alive(one).broker, self._alive(other).broker
         self._harness.network.cuts |= {links, links[::-1]}
 

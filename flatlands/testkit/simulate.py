@@ -1,8 +1,8 @@
 """`flatlands simulate`: play a game in random worlds for some time; shrink and show one that fails.
 
-A world has one to three nodes, and players who walk about, go to what lies around, do what the game
-lets them do, and play as its own bot.py, while links are cut or slow, nodes die, stop and start,
-connections are lost and the store is away. Then it is quiet, and what must hold is looked at: see
+A world has one to three nodes, and players who walk about, go to things, do what the game lets them
+do, and play as its own bot.py, while links are cut or slow, nodes die, stop and start, connections
+are lost and the store is away. Then it is quiet, and what must hold is looked at: see
 `World.check`. A game's tests/rules.py may have a function `check(world)` that looks at more. A
 failure of the game at any time ends it. The exit code is 1 if a world fails; then it prints how to
 play it again.
@@ -69,8 +69,8 @@ class NobodyAdmitted(Exception):
 
 
 class Story:
-    """A world that is played. The steps in WHAT are methods of it. `rules` is called with the
-    world when it is quiet."""
+    """A world that is played. The steps in WHAT are methods of it. `rules` is called with the world
+    when it is quiet."""
 
     def __init__(
         self, game: GameSource, plan: RandomWorld, rules: Callable[[World], object]

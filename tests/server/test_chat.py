@@ -31,7 +31,7 @@ class Town(Game):
 
 
 def said(player):
-    return [more for what, _, more in player.heard if what == "said"]
+    return [more for what, _, more in player.events if what == "said"]
 
 
 @pytest.fixture

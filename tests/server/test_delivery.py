@@ -53,7 +53,7 @@ def two(world):
 
 
 def letters(player):
-    return [more for what, _, more in player.heard if what == "message" and more[0] == "letter"]
+    return [more for what, _, more in player.events if what == "message" and more[0] == "letter"]
 
 
 def test_a_message_reaches_one_player_at_whichever_node(world, two):

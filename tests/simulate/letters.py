@@ -9,7 +9,7 @@ import itertools
 from collections import Counter
 
 from flatlands.server.game.delivery import DELIVERY_MS
-from flatlands.testkit.client import Client
+from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.clock import begin
 from flatlands.testkit.host import Host
 from flatlands.wire import MESSAGE
@@ -84,7 +84,7 @@ class Letters:
                 raise Broken(f"letter {number} was not delivered once to {client}")
 
 
-def _read(client: Client) -> Counter[int]:
+def _read(client: SimulatedClient) -> Counter[int]:
     """Return how often the page of a client has got each letter."""
     return Counter(
         message[2][0]

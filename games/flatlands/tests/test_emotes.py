@@ -12,4 +12,4 @@ def test_a_muted_player_makes_no_emote():
     world.game(1).node.moderation.apply(MUTE, str(ben.id), 60)
     world.run(2)
     assert ask(world, ben, "emote", 1) and not ask(world, cid, "emote", 1)
-    assert [who.name for what, who, _ in ada.heard if what == "Emote"] == ["Cid"]
+    assert [who.name for what, who, _ in ada.events if what == "Emote"] == ["Cid"]

@@ -64,9 +64,9 @@ def set_out(world, *players):
 
 def arrive(player, course=WEST):
     """Let a player say that it has arrived; return [ms, won, ms, name, own] if it has."""
-    before = len(player.heard)
+    before = len(player.events)
     player.do("arrive", *course)
-    runs = [more[1] for what, _, more in player.heard[before:] if what == "message"]
+    runs = [more[1] for what, _, more in player.events[before:] if what == "message"]
     return runs[-1][3:] if runs else None
 
 
@@ -187,13 +187,13 @@ def test_all_players_that_see_a_runner_are_sent_the_echo_that_walks_along():
     ms = run(world, ada, via=[ASIDE])[0]
     world.run(3)
     for player in (ada, ben, far):
-        player.heard.clear()
+        player.events.clear()
     home(ada)
     world.run(2)
     ada.do("race", *WEST)
     world.run(1)
-    [(_, runner, race)] = [heard for heard in ben.heard if heard[0] == "Race"]
-    assert runner.id == ada.id and not any(heard[0] == "Race" for heard in far.heard)
+    [(_, runner, race)] = [heard for heard in ben.events if heard[0] == "Race"]
+    assert runner.id == ada.id and not any(heard[0] == "Race" for heard in far.events)
     way = points(race.pop("way"))
     of = {"ms": ms, "name": "Ada", "player": ada.id, "look": 1033}
     assert race == {"x": 0, "y": 0, "side": 2, **of}

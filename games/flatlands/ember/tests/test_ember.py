@@ -129,7 +129,7 @@ def test_it_goes_out_where_its_carrier_has_jumped(world, how, then):
     assert dist(ada.tile, FOOT) < 3 and carrier(world, 1) == ada.id
     refused = light(world, ada) if then == "lights" else take(world, bob, ada.id)
     assert refused == "the ember has gone out: carry it all the way on foot"
-    errors = [more for one in (ada, bob) for what, _, more in one.heard if what == "error"]
+    errors = [more for one in (ada, bob) for what, _, more in one.events if what == "error"]
     assert errors[-1][0] == "ember", "pages show it"
     assert carrier(world, 1) == 0 == bob.message("ember")[0] and not read(world, 1)[1]
     assert light(world, ada) == "you are not carrying the ember"

@@ -116,7 +116,7 @@ def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothi
 
 def heard(player):
     """Return all that a player was sent of players that wait."""
-    return [more[1] for what, _, more in player.heard if what == "message" and more[0] == "waits"]
+    return [more[1] for what, _, more in player.events if what == "message" and more[0] == "waits"]
 
 
 def test_nearby_players_learn_who_waits_and_when_nobody_waits_any_more():

@@ -33,7 +33,7 @@ class Message(NamedTuple):
 
 @dataclass(slots=True)
 class Reset:
-    """Says that messages of these channels (None: of all channels) may have been lost.
+    """A report that messages of these channels (None: of all channels) may have been lost.
 
     It is received in order: after a link was restored or a subscription was dropped, and before any
     later message of those channels.
@@ -43,7 +43,7 @@ class Reset:
 
 
 class LinkHealth(NamedTuple):
-    """How long ago the server of a link last proved to be alive.
+    """The health of a link: how long ago its server last proved to be alive.
 
     `name` is that of the server, for people and without a password. `seconds` is infinite if the
     server never answered. `trouble` says why the last try to connect failed, where that is known.

@@ -91,7 +91,7 @@ FOLDERS = _folders()
 
 
 class _State:
-    """What `use` found: whether compiled modules are used, or are stale and left aside."""
+    """The result of `use`: whether compiled modules are used, or are stale and left aside."""
 
     used = stale = False
 

@@ -86,7 +86,7 @@ class Names(NamedTuple):
 
 
 class Size(NamedTuple):
-    """How many rows or members a part of a store has, and how many bytes it takes."""
+    """The size of a part of a store: its rows or members, and its bytes."""
 
     name: str
     rows: int

@@ -45,7 +45,7 @@ PUB_PORT = 5562
 
 
 class Addresses(NamedTuple):
-    """Where a forwarder receives messages (`pull`) and where it publishes them (`pub`)."""
+    """The addresses of a forwarder: it receives messages at `pull`, and publishes them at `pub`."""
 
     pull: str
     pub: str

@@ -7,7 +7,7 @@ COLOURS = 8
 
 
 class Game(Engine):
-    """What the server calls: see docs/games.md of Flatlands."""
+    """The game: the server calls the methods that docs/games.md of Flatlands lists."""
 
     ground = plain()
     page = "page"

@@ -23,7 +23,7 @@ def begin(call: Callable[..., object], *arguments: object) -> None:
 
 
 class ManualResult:
-    """What a hook waits for: see Loop.result."""
+    """A result that a hook waits for: see Loop.result."""
 
     def __init__(self) -> None:
         self._value: list[object] = []

@@ -26,7 +26,7 @@ class PendingHello(NamedTuple):
 
 
 class SessionState(NamedTuple):
-    """All that another session needs to go on with a player.
+    """The state that another session needs to go on with a player.
 
     Besides the player's state these are the numbers of the last intent and of the last flush,
     whether the client's last message about the link said that there is one, its rates

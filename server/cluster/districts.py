@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 
 class WorkerLoad(NamedTuple):
-    """How busy a worker is: at 1 it has as much to do as a worker should have.
+    """The load of a worker: at 1 it has as much to do as a worker should have.
 
     `line` divides its players; None if they are too close together. `takes`: players may be passed
     to it.

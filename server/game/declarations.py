@@ -11,7 +11,7 @@ from flatlands.server.storage.kinds import Event, Record, Thing, declare
 
 
 class Declarations:
-    """All that the parts of a game declare, the first of which is the game itself.
+    """The declarations of all parts of a game, the first of which is the game itself.
 
     The kinds of events are declared to `squares` too. Raises ValueError if two parts use one name.
     """

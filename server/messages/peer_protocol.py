@@ -411,7 +411,7 @@ class Echo(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many players of a node are where in an area of the world. `dots` is column, row, people,
+    """The numbers of a node's players in the dots of an area. `dots` is column, row, people,
     computer players, batches, column ... Pages from 1 on continue where the one before ended."""
 
     node: int

@@ -21,9 +21,9 @@ STEPS_TOGETHER_MS: Final = 20
 
 
 class _Way:
-    """How far a resident's walk was searched for new tiles: until the node time `until` in ms, and
-    the tile `last`. `waiting` are the tiles that were not reported yet, and `reported_at` is when
-    some last were."""
+    """The part of a resident's walk that was searched for new tiles: until the node time `until` in
+    ms, and the tile `last`. `waiting` are the tiles that were not reported yet, and `reported_at`
+    is when some last were."""
 
     __slots__ = ("until", "last", "waiting", "reported_at")
 

@@ -30,7 +30,7 @@ LEAST_SEATS = 60
 
 
 class Rate:
-    """How often something may be done: `burst` times at once, `rate` times a second."""
+    """A limit of how often something may be done: `burst` times at once, `rate` times a second."""
 
     __slots__ = ("name", "rate", "burst", "each", "depth")
 

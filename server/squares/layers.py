@@ -62,7 +62,7 @@ class LayerSpec(Protocol):
 
 
 class LayerRegistry:
-    """All layers of a node: checks the writes that come, and saves those of nodes that have died. A
+    """The layers of a node: checks the writes that come, and saves those of nodes that have died. A
     square has `tiles` tiles."""
 
     def __init__(self, loop: Loop, hub: Hub | Any, peers: Peers, tiles: int) -> None:

@@ -70,7 +70,7 @@ _THINGS: Final = -1
 
 
 class PeerCursor:
-    """How far this node has received what another node publishes in one square.
+    """The position up to which this node has received the messages of another one in a square.
 
     Of the numbers of that node's batches and full states, `number` is the highest one up to which
     nothing is missing, and `last` the highest one received. `complete_until` is the time, by that

@@ -216,7 +216,7 @@ def test_each_module_begins_with_a_sentence_that_says_what_it_is_for():
     modules = dict(reference.modules())
     assert len(modules) > 250
     assert not [path for path, said in modules.items() if not re.match(r"[`A-Z].{14,}", said)]
-    assert modules["world/events.py"].startswith("What happens in a square:")
+    assert modules["world/events.py"].startswith("The events of a square,")
 
 
 def test_the_package_the_changelog_and_stats_have_one_version():

@@ -122,7 +122,7 @@ def _start(
 
 
 def _announce(settings: options.Settings, port: int) -> None:
-    """Tell whoever has started the server where it is, and what is not as it should be."""
+    """Log the address of the server, and warn of settings that are not as they should be."""
     if settings.secret is None:
         log.info("SECRET_KEY is not set: players cannot come back after a restart")
     elif len(settings.secret) < options.TOKEN_CHARS_LEAST:

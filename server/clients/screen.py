@@ -104,7 +104,7 @@ class ClientScreen:
         self.connection.send_control(frame(message))
 
     def refuse(self, refused: Refused) -> None:
-        """Tell the client why it is not obeyed, and close the connection if the refusal says so.
+        """Send the client a refusal, and close the connection if the refusal has a close code.
 
         If the connection is closed already, nothing is sent.
         """
@@ -128,13 +128,13 @@ class ClientScreen:
         return False
 
     def send_link(self) -> None:
-        """Tell the client whether this node is linked to the others."""
+        """Send the client whether this node is linked to the others."""
         linked = self.node.peers.is_linked
         if self._write(frame(protocol.link(linked))):
             self._link_sent = linked
 
     def send_host(self, host: Inviter) -> None:
-        """Tell the client who has invited it, and whether that player is in play."""
+        """Send the client who has invited it, and whether that player is in play."""
         self._write(frame(protocol.host(host.name, host.way is not None)))
 
     def renew_token(self, seq: int | None = None, first: bytes = b"") -> None:
@@ -152,7 +152,7 @@ class ClientScreen:
                 self._token_of = of
 
     def hold(self, before: Rect | None, rect: Rect) -> None:
-        """Tell the client which squares it holds now, with snapshots of the new ones."""
+        """Send the client the squares that it holds now, with snapshots of the new ones."""
         if self.lags_since is None:
             self._write(self._holding(before, rect))
 

@@ -276,7 +276,7 @@ class CellLayer:
         return own
 
     def publish_stored(self, put: Put) -> None:
-        """Tell all nodes what the store has put on tiles."""
+        """Publish to all nodes what the store has put on tiles."""
         for square, tiles in put.items():
             written = [(index, value, at) for index, (value, at) in tiles.items()]
             self._node.outbox.write(square, self.number, written, self._replaces)

@@ -47,7 +47,7 @@ class Requester(Protocol):
     """A player or guest for whom a hook is called, and whose client gets the reason if it fails."""
 
     def refuse(self, refused: Refused) -> None:
-        """Tell its page why it is not obeyed."""
+        """Send its page a refusal."""
 
 
 class Hook:
@@ -105,7 +105,7 @@ class Hook:
         return result
 
     def _report(self, asker: Requester | None, error: BaseException, begun: float) -> None:
-        """Tell whoever it concerns that the method has raised an error: the asker, or the log."""
+        """Report an error that the method has raised: to the asker, or in the log."""
         if isinstance(error, Refused) and asker is not None:
             asker.refuse(error)
             return
@@ -119,7 +119,7 @@ class Hook:
             self._refuse(asker, Refused("failed", "an error in the game prevented that", None))
 
     def _refuse(self, asker: Requester | None, refused: Refused) -> None:
-        """Tell the asker, if there is one and the method may wait."""
+        """Refuse the asker's request, if there is an asker and the method may wait."""
         if self._waits and asker is not None:
             asker.refuse(refused)
 

@@ -128,8 +128,8 @@ def _is_engine(frame: FrameType) -> bool:
 
 
 def note_fields(name: str, store: Store) -> None:
-    """Tell the store the fields of a game's things and records. Raises StoreError, and InvalidGame
-    if something in the store may be lost."""
+    """Write the fields of a game's things and records into the store. Raises StoreError, and
+    InvalidGame if something in the store may be lost."""
     from flatlands.server.game import game
     from flatlands.server.storage import schema
 

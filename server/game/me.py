@@ -325,7 +325,7 @@ class Me(PlayerInfo):
         self._refund()
 
     def refuse(self, refused: Refused) -> None:
-        """Tell the player's page why it is not obeyed, and do not count that for its address."""
+        """Send the player's page a refusal, and do not count the action for its address."""
         self.refund()
         self._refused = True
         if self._resident.session is not None:

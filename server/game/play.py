@@ -110,7 +110,7 @@ class Play:
         )
         #: The hooks for players who have gone, which only games with presence have.
         self._gone = [
-            _hook(node, part, "on_player_gone", partial(_heard_of, part), waits=True)
+            _hook(node, part, "on_player_gone", partial(_call_player_gone, part), waits=True)
             for part in self._parts
             if type(part).on_player_gone is not Part.on_player_gone
         ]
@@ -395,8 +395,8 @@ def _planted(part: AnyPart, plot: Tile) -> list[Thing]:
 
 
 def _said(node: GameNode, parts: Sequence[AnyPart], me: Me, text: str) -> None:
-    """Say what parts make of a text, unless one of them returns None. Raises ValueError, and what
-    they raise."""
+    """Publish what parts make of a text, unless one of them returns None. Raises ValueError, and
+    what they raise."""
     for part in parts:
         answer: object = part.on_say(me, text)
         if answer is None:
@@ -411,8 +411,8 @@ def _said(node: GameNode, parts: Sequence[AnyPart], me: Me, text: str) -> None:
         node.residents.say(me._resident, text)
 
 
-def _heard_of(part: AnyPart, player: int, owner: str) -> bool:
-    """Tell a part that a player has gone, and return True if it does not fail."""
+def _call_player_gone(part: AnyPart, player: int, owner: str) -> bool:
+    """Call a part for a player who has gone; return True if that does not fail."""
     part.on_player_gone(player, owner)
     return True
 

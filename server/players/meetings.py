@@ -99,7 +99,7 @@ class Meetings:
     def _meet(
         self, resident: Resident, cells: _Cells, far: int, since: int, now: int, met: set[int]
     ) -> set[int]:
-        """Tell the game whom a resident has met since the last look; return all it is near."""
+        """Report to the game whom a resident has met since the last look; return all it is near."""
         x, y = resident.track.at(now)
         near: set[int] = set()
         beside = [(x // far + dx, y // far + dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)]

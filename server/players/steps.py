@@ -86,7 +86,7 @@ class Steps:
             way.until = until
 
     def drop(self, resident: Resident) -> None:
-        """Tell of a resident's last steps here, and forget it: it is not at this node any more."""
+        """Report a resident's last steps here, and forget it: it is not at this node any more."""
         if resident in self._ways:
             self._report(resident, 0)
             self._due.drop(resident)

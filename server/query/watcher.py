@@ -173,7 +173,7 @@ class Watcher:
         self._beating.set(self._beat_due)
 
     def _follow(self) -> None:
-        """Hear the squares that are inhabited, and no longer those that are not."""
+        """Receive the squares that are inhabited, and no longer those that are not."""
         now = self.loop.now()
         self._entered = {square: until for square, until in self._entered.items() if until > now}
         inhabited = self._entered.keys() | (self._counts.squares(WORLD_SQUARES) or ())

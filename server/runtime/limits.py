@@ -220,7 +220,8 @@ class Rates:
             self.full_at[key] -= rate.each
 
     def full(self, now: int) -> bool:
-        """Say whether all buckets are full, so that these rates are no different from new ones."""
+        """Return whether all buckets are full, so that these rates are no different from new
+        ones."""
         return all(full_at <= now for full_at in self.full_at.values())
 
     def sweep(self, now: int) -> None:

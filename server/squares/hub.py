@@ -68,10 +68,10 @@ class ClientSession(Protocol):
         persistent fields."""
 
     def send_link(self) -> None:
-        """Tell the client whether this node is linked to the others, because that has changed."""
+        """Send the client whether this node is linked to the others, because that has changed."""
 
     def answer(self, message: bytes) -> None:
-        """Tell the client something that is in no flush."""
+        """Send the client a message that is in no flush."""
 
     def supersede(self, *, walks: bool = False) -> None:
         """End this session, because its player goes on at another connection or node. The player
@@ -86,7 +86,7 @@ class ClientSession(Protocol):
         """The limits that hold for the client (limits.py)."""
 
     def refuse(self, refused: Refused) -> None:
-        """Tell the client why it is not obeyed, and close its connection if the refusal says so."""
+        """Send the client a refusal, and close its connection if the refusal has a close code."""
 
 
 class CrowdNews:

@@ -458,7 +458,7 @@ class Supervisor:
         self._taking_slots = [slot for slot, load in loads.items() if load.takes]
 
     def _tell_plan(self) -> None:
-        """Tell all workers the plan, who takes players, and who is full."""
+        """Send all workers the plan, with those who take players and those who are full."""
         if self._districts is None:
             return
         full = [slot for slot, child in self._slots.items() if child.is_full]

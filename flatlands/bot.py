@@ -231,7 +231,7 @@ class BaseBot:
         if kind == wire.TOKEN:
             self._token = fields[0]
         elif kind == wire.THINGS:
-            self._lie(*fields)
+            self._set_things(*fields)
         elif kind == wire.CELLS:
             self._write(*fields[:5])
         elif kind == wire.RESYNC:
@@ -377,7 +377,7 @@ class BaseBot:
         if self._called.get(player.called) is player:
             del self._called[player.called]
 
-    def _lie(self, column: int, row: int, things: list[Any], *_more: object) -> None:
+    def _set_things(self, column: int, row: int, things: list[Any], *_more: object) -> None:
         """Apply a message of all that lies in a square."""
         left, top = column * self.side, row * self.side
         found = self._things[column, row] = []

@@ -260,6 +260,6 @@ class Things:
         reader = self._harness.stand("reader", (0, 0), (96, 64), self._harness.host())
         reader.send(35, "scores", [])
         self._harness.run(10)
-        best = reader.model.board[-1]
+        best = reader.model.messages["board"][-1]
         if [points for _, points, *_ in best] != [points for _, points in self._points()]:
             raise Broken(f"the board is {best}, and not {self._points()}")

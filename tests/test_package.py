@@ -6,10 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+import urllib.request
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+import flatlands
+from flatlands.loadtest.kit.processes import Program
 from tests.processes import PATIENCE, ROOT, ServerProcess, python, serving
 from tests.socket_client import SocketClient
 
@@ -125,20 +129,67 @@ def test_a_copy_that_has_lost_its_links_serves(left, tmp_path, watched):
         assert files and all(file.startswith(str(copy)) for file in files)
 
 
-@pytest.mark.outside
-@pytest.mark.process
-def test_the_wheel_serves_in_a_folder_that_has_modules_of_the_same_names(tmp_path, watched):
-    path, folder = watched
-    source, own = tmp_path / "source", tmp_path / "own"
+PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel of this clone."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
     source.mkdir()
     copy_source(source)
     for name in ("pyproject.toml", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    built = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, source]
-    subprocess.run([*pip, *built], check=True, timeout=PATIENCE)
-    [wheel] = tmp_path.glob("*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--target", path, wheel], check=True)
+    built = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source]
+    subprocess.run([*PIP, *built], check=True, timeout=PATIENCE)
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.mark.outside
+@pytest.mark.process
+@pytest.mark.parametrize("tool", ["uvx --from", "pipx run --spec"])
+def test_a_game_is_made_and_played_without_installing_flatlands(tool, wheel, tmp_path):
+    name, *options = tool.split()
+    package = {"uvx": "uv", "pipx": "pipx"}[name]
+    subprocess.run([*PIP, "install", "--target", tmp_path / "tool", package], check=True)
+    command = [str(tmp_path / "tool" / "bin" / name), *options, str(wheel), "flatlands"]
+    # Nothing of this clone's environment, and no folder of the person who runs the tests.
+    bare = {
+        "HOME": str(tmp_path),
+        "PATH": f"{Path(sys.executable).resolve().parent}:/usr/bin:/bin",
+        "PYTHONPATH": str(tmp_path / "tool"),
+        **{name: value for name, value in os.environ.items() if "CERT" in name},
+    }
+
+    def run(*arguments):
+        done = subprocess.run(
+            [*command, *arguments],
+            cwd=tmp_path,
+            env=bare,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=PATIENCE,
+        )
+        return done.stdout
+
+    assert run("--version") == f"flatlands {flatlands.__version__}\n"
+    run("new", "mygame")
+    play = [*command, "play", "mygame", "--port", "0"]
+    with Program(play, "play", folder=tmp_path, environment=bare) as program:
+        url = program.ready(r"http://localhost:\d+", PATIENCE)[0]
+        with urllib.request.urlopen(url, timeout=PATIENCE) as page:
+            assert b"<title>mygame" in page.read()
+
+
+@pytest.mark.outside
+@pytest.mark.process
+def test_the_wheel_serves_in_a_folder_that_has_modules_of_the_same_names(tmp_path, watched, wheel):
+    path, folder = watched
+    own = tmp_path / "own"
+    subprocess.run([*PIP, "install", "--no-deps", "--target", path, wheel], check=True)
     assert (next(path.glob("*.dist-info")) / "top_level.txt").read_text().split() == ["flatlands"]
     for name in ("server.py", "brokers.py", "world/__init__.py", "tests/__init__.py"):
         (own / name).parent.mkdir(parents=True, exist_ok=True)

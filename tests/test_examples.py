@@ -22,6 +22,9 @@ from tests.socket_client import SocketClient
 
 EXAMPLES = ROOT / "examples"
 
+#: What it says of bots is their guide.
+GUIDE = ROOT / "docs" / "games" / "tests.md"
+
 BUSY = b"HTTP/1.1 429 Too Many Requests\r\n\r\n"
 
 
@@ -85,11 +88,11 @@ def test_each_game_has_a_bot_that_plays_it(game):
 
 @pytest.mark.process
 def test_a_bot_plays_from_copies_of_the_files_that_its_guide_names(server, tmp_path):
-    guide = " ".join((EXAMPLES / "README.md").read_text().split())
+    guide = " ".join(GUIDE.read_text().split())
     [copied] = re.findall(r"copy (\S+) and (\S+) into a folder `flatlands`", guide)
     (tmp_path / "flatlands").mkdir()
     for link in copied:
-        shutil.copy(EXAMPLES / re.search(r"\((.*)\)", link)[1], tmp_path / "flatlands")
+        shutil.copy(GUIDE.parent / re.search(r"\((.*)\)", link)[1], tmp_path / "flatlands")
     shutil.copy(EXAMPLES / "greeter.py", tmp_path)
     # Beside them there is only msgpack: -S leaves out all other packages.
     (tmp_path / "msgpack").symlink_to(Path(msgpack.__file__).parent)
@@ -302,9 +305,9 @@ def imported(path):
 
 
 def test_the_bots_are_short_and_the_guide_names_what_there_is():
-    guide = (EXAMPLES / "README.md").read_text()
+    guide = GUIDE.read_text()
     for path in EXAMPLES.glob("*.py"):
-        assert path.name in guide
+        assert path.name in (EXAMPLES / "README.md").read_text()
         assert imported(path) - set(sys.stdlib_module_names) <= {"bot"}
     lines = (EXAMPLES / "greeter.py").read_text().splitlines()
     assert len([line for line in lines if line]) <= 20

@@ -15,11 +15,8 @@ from tests.typescript import CHECK, ran
 PAGE = (ROOT / "docs" / "make-a-world.md").read_text()
 
 
-GAMES = (ROOT / "docs" / "games.md").read_text()
-
-
-def snippets(language, page=PAGE):
-    return re.findall(rf"```{language}\n(.*?)```", page, re.S)
+def snippets(language):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.S)
 
 
 @pytest.fixture
@@ -79,22 +76,3 @@ def test_its_commands_and_pictures_are_there():
     assert set(re.findall(r"flatlands (\w+)", told)) == {"new", *COMMANDS}
     for picture in re.findall(r"\]\((pictures/[\w.-]+)\)", PAGE):
         assert (ROOT / "docs" / picture).is_file(), picture
-
-
-def test_a_flag_that_is_carried_is_with_one_player_whatever_dies():
-    [snippet] = [it for it in snippets("python", GAMES) if "class Flag" in it]
-    names = {"__name__": "flatlands_game_flag"}
-    exec(snippet, names)
-    world = World(names["Game"], nodes=2)
-    ada, bob = world.join("Ada", 0, at=(0, 0)), world.join("Bob", 1, at=(6, 0))
-    world.run(1)
-    for player in (ada, bob):
-        player.go(3.5, 0.5)
-    world.run(5)
-    [flag] = ada.things()
-    first = next(one for one in (ada, bob) if one.id == flag.values["carrier"])
-    world.kill(first.node)
-    first.back(1 - first.node)
-    world.run(5)
-    world.check()
-    assert [thing.values for thing in first.things()] == [flag.values]

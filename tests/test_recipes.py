@@ -61,7 +61,7 @@ def test_the_table_lists_all_recipes_and_other_pages_lead_there():
     listed = re.findall(r"^\| \[[^]]+\]\((\w+)\.md\)", (FOLDER / "README.md").read_text(), re.M)
     assert sorted(listed) == RECIPES and len(RECIPES) == 8
     assert "(docs/recipes/README.md)" in (ROOT / "README.md").read_text()
-    assert "(recipes/README.md)" in (ROOT / "docs" / "games.md").read_text()
+    assert "(../recipes/README.md)" in (ROOT / "docs" / "games" / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", RECIPES)

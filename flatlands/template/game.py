@@ -7,7 +7,7 @@ COLOURS = 8
 
 
 class Game(Engine):
-    """The game: the server calls the methods that docs/games.md of Flatlands lists."""
+    """The game: the server calls the methods that `flatlands docs` lists."""
 
     ground = plain()
     page = "page"

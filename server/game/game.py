@@ -374,7 +374,7 @@ class Game(Part[_M]):
     """A game: what is played in a world.
 
     An author's game is a class, also called Game, that inherits from this one and has the game's
-    hooks as methods (docs/games.md). Its own attributes begin in `__init__(self, *args)`, after
+    hooks as methods (docs/games/). Its own attributes begin in `__init__(self, *args)`, after
     `super().__init__(*args)`. `node` is what it may use of its node (game_node.py), and `options`
     the game's own object with the values of its options, or None. `alone` says whether this node,
     without a store, may keep what only one node of the machine may.

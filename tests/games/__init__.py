@@ -1,1 +1,1 @@
-"""Games of authors, as docs/games.md teaches them, with their tests: examples of the kit."""
+"""Games of authors, as docs/games/ teaches them, with their tests: examples of the kit."""

@@ -6,19 +6,15 @@ import sys
 from contextlib import closing
 
 import pytest
-from itsdangerous import URLSafeTimedSerializer
 
 import flatlands
 from flatlands.server import settings
 from flatlands.server.game import loader
-from flatlands.server.game.cell_layer import COUNT_TILES_EVERY_MS
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
 from flatlands.server.runtime.limits import Rates
 from flatlands.testkit import World
-from flatlands.testkit.clock import Clock
-from flatlands.testkit.store import shared_stores
 from tests.inside import Inside, inside
 from tests.processes import BARE, ROOT, ServerProcess
 from tests.server.harness import Harness
@@ -249,86 +245,10 @@ def test_what_an_author_finds_in_the_package_is_what_games_import():
     "kind", [kind for name in dir(flatlands) if isinstance(kind := getattr(flatlands, name), type)]
 )
 def test_a_class_shows_authors_only_what_the_docs_explain(kind):
-    pages = [ROOT / "docs" / "games.md", ROOT / "examples" / "README.md"]
+    pages = (ROOT / "docs" / "games").glob("*.md")
     told = str([re.findall("```.*?```|`[^`]+`", page.read_text(), re.S) for page in pages])
     names = {name for name in dir(kind) if name[0] != "_"} - {*dir(Exception), *dir(tuple)}
     assert {name for name in names if not re.search(rf"\b{name}\b", told)} == set()
-
-
-def play_example(folder, title):
-    """Return a harness that plays the first example below a title of docs/games.md, and the
-    function that makes its games."""
-    page = (ROOT / "docs" / "games.md").read_text()
-    text = re.search(r"```python\n(.*?)```", page.split(f"{title}\n", 1)[1], re.S)[1]
-    path = folder / (re.sub(r"\W+", "_", title.strip("# ")).lower() + ".py")
-    path.write_text(text)
-    (folder / "page").mkdir()
-    (folder / "page" / "index.html").write_text("<!-- base --><!-- joined --><!-- joined -->")
-    make, clock = loader.GameMaker(str(path), None, alone=True), Clock()
-    return Harness(play=lambda node, *_: make(node), clock=clock, stores=shared_stores(clock)), make
-
-
-def test_the_example_of_ground_that_players_change_works(tmp_path):
-    harness, _make = play_example(tmp_path, "## Ground that players change")
-    client = harness.place("Ada", (0, 0))
-    client.send(10, "k" * 16)
-    client.walk(1, 0)
-    harness.run(1000)
-    client.walk(0, 0)
-    client.send(35, "build", [3])
-    harness.run(2 * COUNT_TILES_EVERY_MS)
-    game = harness.node.game
-    assert game.walls.counts() == {3: 1} and game.worn.counts()[1] >= 3
-    assert client.model.errors == []
-
-
-def test_the_example_of_who_may_play_works(tmp_path):
-    harness, _make = play_example(tmp_path, "## Who may play")
-    client, other = harness.client(), harness.client()
-    ticket = URLSafeTimedSerializer("a secret that the site has too").dumps("Ada Lovelace")
-    client.send(36, ticket)
-    client.hello("Eve")
-    other.hello("Eve")
-    assert [one.name for one in harness.node.residents.by_id.values()] == ["Ada Lovelace"]
-    assert other.model.errors == ["login"]
-
-
-def test_the_example_of_ground_works(tmp_path):
-    harness, make = play_example(tmp_path, "## Ground of your own")
-    ground = harness.node.terrain = make.ground(7)
-    client = harness.client().hello("Ada")
-    assert [ground.blocked(x, 3) for x in range(9)] == [True] * 7 + [False, True]
-    assert client.model.welcome[13] == 1
-
-
-def test_the_example_of_what_happens_by_itself_works(tmp_path):
-    harness, make = play_example(tmp_path, "## What happens by itself")
-    harness.node.terrain = make.ground(7)
-    client = harness.place("Ada", (0, 0))
-    assert make.ground(7).blocked(0, 0) is False
-    assert client.model.welcome[13] == 0  # nobody needs to be told of a plain
-    client.go(3 * 1024 + 512, 512)
-    harness.run(5000)
-    [bush] = client.model.things[0, 0]
-    assert client.now() - 5000 < bush[5] < client.now()
-    client.go(8 * 1024, 8 * 1024)
-    harness.run(60_000)
-    client.go(3 * 1024 + 512, 512)
-    harness.run(85_000)
-    [ripe] = client.model.things[0, 0]
-    assert ripe[5] >= bush[5] + 60_000 and ripe[2] == bush[2] + 1
-    assert client.model.messages["front"] == [1]
-    other = harness.client(harness.host()).hello("Bob")
-    assert other.model.messages["front"] == [1]
-
-
-def test_the_example_of_records_works(tmp_path):
-    harness, _make = play_example(tmp_path, "### Records")
-    client = harness.place("Ada", (0, 0))
-    for ms in (900, 700, 800):
-        client.send(35, "finish", [1, ms])
-    harness.run(1000)
-    assert client.model.messages["best"] == [1, 700, "Ada"]
 
 
 HANGS = """

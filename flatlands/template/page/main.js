@@ -1,4 +1,4 @@
-// The page of the game: its colours, and its board. docs/games.md of Flatlands has all that `join` can do.
+// The page of the game: its colours, and its board. `flatlands docs` shows all that `join` can do.
 
 import { join } from './game.js';
 

@@ -36,7 +36,7 @@ _NEAREST: Final = sorted(
 
 
 class Posts:
-    """The signposts of one world. Cells are (column, row), as in docs/games.md."""
+    """The signposts of one world. Cells are (column, row), as in docs/games/."""
 
     def __init__(self, terrain: Terrain) -> None:
         self._terrain = terrain

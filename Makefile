@@ -24,6 +24,7 @@
 # make paths  which files a move, a hello and an action pass through, and how many calls each gets
 # make map  draws the packages of server/, and what each imports, in ARCHITECTURE.md
 # make docs  the reference of what games use, and the list of all modules, from the docstrings
+# make site  the docs as pages with search, into build/site/: what `flatlands docs` shows
 # make lint, make types, make autobahn, make vectors, make lock, make clean
 
 PYTHON ?= python3
@@ -196,6 +197,10 @@ map: .venv/testable
 .PHONY: docs
 docs: .venv/testable
 	@$(BIN)/python -m tests.reference
+
+.PHONY: site
+site: .venv/testable
+	@$(BIN)/python -m flatlands docs --into build/site
 
 autobahn: .venv/testable
 	@$(BIN)/python -m tests.server.autobahn

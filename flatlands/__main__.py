@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -30,6 +31,8 @@ usage: flatlands COMMAND ...
   types [GAME]               write page/game.d.ts, by which editors complete and check the page's
                              modules; flatlands play keeps it up to date
   swarm [GAME] [OPTION ...]  let bots play a game on a server of their own, and measure it
+  docs [--text]              open the docs in a browser, with search and without a network; or print
+                             all that games may use, and all guarantees, as one text
   compile                    compile the modules of the server through which a move passes (needs
                              gcc): servers then use less CPU time, and behave the same
   --version                  print the version of Flatlands
@@ -70,6 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if command == "new":
             return new(rest)
+        if command == "docs":
+            with suppress(KeyboardInterrupt):
+                return _run("flatlands.site", *rest)
+            return 0
         if command == "compile" and not rest:
             return _run("flatlands.compiled")
         if command in COMMANDS and "--help" in rest:

@@ -47,7 +47,7 @@ def test_a_command_that_cannot_be_obeyed_says_why(
 def test_help_names_all_commands(capsys, arguments):
     assert main(arguments) == 0
     told = capsys.readouterr().out
-    assert all(f"\n  {command} " in told for command in ("new", *COMMANDS))
+    assert all(f"\n  {command} " in told for command in ("new", "docs", *COMMANDS))
 
 
 def test_the_version_is_that_of_the_package(capsys):

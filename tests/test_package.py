@@ -18,7 +18,7 @@ from tests.processes import PATIENCE, ROOT, ServerProcess, python, serving
 from tests.socket_client import SocketClient
 
 #: The folders that are parts of the package.
-PARTS = ("brokers", "games", "loadtest", "server", "static", "stores", "world")
+PARTS = ("brokers", "docs", "games", "loadtest", "server", "static", "stores", "world")
 
 #: Python runs this in each process whose path has it. It notes, at the end, what was loaded.
 LOADED = """
@@ -215,6 +215,10 @@ def test_the_wheel_serves_in_a_folder_that_has_modules_of_the_same_names(tmp_pat
         line = [sys.executable, "-m", "flatlands", command, "mygame"]
         subprocess.run(line, cwd=own, env={**os.environ, "PYTHONPATH": str(path)}, check=True)
     game = own / "mygame"
+    for more in (["--text"], ["--into", "site"]):
+        line = [sys.executable, "-m", "flatlands", "docs", *more]
+        subprocess.run(line, cwd=own, env={**os.environ, "PYTHONPATH": str(path)}, check=True)
+    assert (own / "site" / "reference.html").exists()
     assert "export function join(" in (game / "page" / "game.d.ts").read_text()
     # The template has tests of its own, which are copied.
     names = [name for name in ZipFile(wheel).namelist() if "/template/" not in name]

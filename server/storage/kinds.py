@@ -271,7 +271,7 @@ class Record(_Fields):
                 f"the id of a record must have 1 to {RECORD_ID_CHARS} characters, not {id!r}"
             )
         self.id = id
-        #: Its bytes in the store, if it was read from there.
+        # Its bytes in the store, if it was read from there.
         self.body = b""
         self._set(values)
 

@@ -152,8 +152,8 @@ class StaticFiles:
     loads them one by one. `forgets` says when what lasts of the game is lost: at each "restart",
     which is once a day at least, "always", since there is no store, or never (""). The files of a
     game's `page` replace those with the same names, and each part of the game that has a page of
-    its own is served below its name: see docs/games/page.md. Pieces of the `ground` are served below
-    /v/STAMP/ground/. With `author` the page shows what /author tells. It may connect to these
+    its own is served below its name: see docs/games/page.md. Pieces of the `ground` are served
+    below /v/STAMP/ground/. With `author` the page shows what /author tells. It may connect to these
     `machines`.
     """
 

@@ -172,8 +172,8 @@ FAULTS = [
     (forget_partings, 224),
     (let_go_for_nothing, 595),
     (leave_things, 639),
-    (deliver_again, 0),
-    (lose_answers, 0),
+    (deliver_again, 12),
+    (lose_answers, 6),
     (believe_nobody_again, 110),
     *(
         pytest.param(fault, first, marks=pytest.mark.interpreted)

@@ -348,3 +348,27 @@ def test_random_worlds_obey_a_games_own_rules_and_are_the_same_again(tmp_path, c
         told.append(capsys.readouterr().out.partition("AssertionError: ")[2])
     assert told[0] == told[1] and told[0].startswith("it is crowded\nseed: 1, ")
     assert f"Play it again: flatlands simulate {folder} --seed 1" in told[0]
+
+
+class Jar(Thing, reach=1):
+    drops = number(0, 10**9)
+
+
+class Dripping(Engine):
+    """Whoever touches the jar changes it, so that everybody else touches it again."""
+
+    ground, things = plain(), [Jar]
+
+    def plant(self, plot):
+        return [Jar((0, 0))] if plot == (0, 0) else []
+
+    def on_touch(self, me, jar):
+        me.change(jar, lambda now: now.again(drops=now.drops + 1))
+
+
+def test_a_game_that_goes_on_for_ever_without_time_fails_and_says_why():
+    world = World(Dripping)
+    world.join("Ada", at=(0, 0))
+    world.run(1)
+    with pytest.raises(RuntimeError, match="goes on without end while no time passes"):
+        world.join("Bob", at=(0, 0)), world.run(1)

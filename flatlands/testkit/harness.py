@@ -25,6 +25,14 @@ from flatlands.testkit.host import Host
 from flatlands.testkit.network import Network
 from flatlands.world.grid import SIDE
 
+#: Nodes that have taken so many turns, while no time has passed, take turns for ever.
+TURNS_MOST = 10_000
+
+ENDLESS = (
+    "the game goes on without end while no time passes: does a hook cause its own next call, as "
+    "on_touch does that changes the thing each time while two players stand there?"
+)
+
 
 class Harness:
     """The nodes of a world, with their clients.
@@ -137,10 +145,12 @@ class Harness:
             del node.residents.choose_spot
 
     def settle(self) -> None:
-        """Let everything happen that takes no time."""
-        busy = True
+        """Let everything happen that takes no time. Raises RuntimeError if that never ends."""
+        busy, turns = True, 0
         while busy:
-            busy = False
+            busy, turns = False, turns + 1
+            if turns > TURNS_MOST:
+                raise RuntimeError(ENDLESS)
             if self.waits:
                 gevent.sleep(0)
             for host in self.awake():

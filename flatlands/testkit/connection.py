@@ -29,6 +29,8 @@ class FakeConnection:
         self.stuck = self.dead = self.more = False
         self.last_heard = loop.time / 1000
         self.pings = 0
+        #: Seconds that its client has taken to answer the last ping; 0 before the first one.
+        self.round_trip = 0.0
         self.remainder: list[bytes] = []
         self.closed: tuple[int, str] | None = None
         self.closed_by_peer = False
@@ -92,6 +94,7 @@ class FakeConnection:
         self.pings += 1
         if not self.dead:
             self.last_heard = self.loop.time / 1000
+            self.round_trip = 0.001
 
     def drain(self) -> None:
         """Let the client get what was stuck."""

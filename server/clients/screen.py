@@ -83,6 +83,12 @@ class ClientScreen:
         return self.node.loop.at(self.connection.last_heard)
 
     @property
+    def latency_ms(self) -> int | None:
+        """How long the client took to answer the last ping; None before it has answered one."""
+        seconds: float = self.connection.round_trip
+        return round(seconds * 1000) if seconds else None
+
+    @property
     def connected(self) -> bool:
         """Whether the connection is open."""
         return self.connection.open

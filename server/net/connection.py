@@ -70,6 +70,7 @@ class Connection:
         "on_drain",
         "address",
         "last_heard",
+        "round_trip",
         "limited",
         "closed_by_peer",
         "_loop",
@@ -87,6 +88,7 @@ class Connection:
         "_queued",
         "_light",
         "_closing",
+        "_pinged",
         "more",
         "__weakref__",
     )
@@ -121,6 +123,9 @@ class Connection:
         self.address = address
         self.limited = limited
         self.last_heard = monotonic()  # seconds, when the last bytes came in
+        #: Seconds from the last ping to its pong; 0 before the first one.
+        self.round_trip = 0.0
+        self._pinged = 0.0  # when a ping was sent whose pong has not come, or 0
         #: Whether the peer began to close, so that the close code is the peer's choice.
         self.closed_by_peer = False
         self._loop = get_hub().loop
@@ -194,8 +199,9 @@ class Connection:
         return True
 
     def ping(self) -> None:
-        """Send an empty ping. The pong will renew `last_heard`."""
-        self.send_control(_PING)
+        """Send an empty ping. The pong will renew `last_heard`, and tell the `round_trip`."""
+        if self.send_control(_PING) and not self._pinged:
+            self._pinged = monotonic()
 
     def close(self, code: int = frames.NORMAL, reason: str = "") -> None:
         """Send a close frame, await the peer's, and end TCP, all within CLOSE_TIMEOUT.
@@ -289,6 +295,7 @@ class Connection:
         following = _data_messages(messages)
         for opcode, payload in messages:
             if opcode == frames.PONG_FRAME:
+                self._ponged()
                 continue
             if opcode == frames.PING_FRAME:
                 pongs.append(frames.frame(payload, frames.PONG_FRAME))
@@ -314,6 +321,11 @@ class Connection:
         if reader.error is not None:
             self.close(reader.error.code, reader.error.reason)
             self._hang_up()
+
+    def _ponged(self) -> None:
+        """Note that the pong to the oldest ping has come."""
+        if self._pinged:
+            self.round_trip, self._pinged = self.last_heard - self._pinged, 0.0
 
     def _bear(self, reader: frames.FrameReader) -> bool:
         """Count the light frames of a read; return False if there were too many."""

@@ -4,9 +4,10 @@ gevent-websocket parses the request and runs the upgrade. Its WebSocket class is
 it sends no close codes, does not lock sends and does not bound sizes. The socket goes to a
 Connection instead.
 
-Strangers send what they like, as fast as they can. So requests may have no bodies, a connection may
-make few requests, everything here runs in turns (http_budget.py), addresses are limited
-(server/runtime/limits.py), and a bad request costs one line in the log at most.
+Strangers send what they like, as fast as they can. So requests may have no bodies, except where the
+server takes small ones; a connection may make few requests, everything here runs in turns
+(http_budget.py), addresses are limited (server/runtime/limits.py), and a bad request costs one line
+in the log at most.
 """
 
 import _socket
@@ -33,6 +34,7 @@ from flatlands.server.runtime.logs import log_line
 HEAD_TIMEOUT = 10.0  # seconds for a request line and its headers, or between two requests
 ANSWER_TIMEOUT = 60.0  # seconds for the whole answer
 HEAD_LIMIT = 16 * 1024  # bytes of a request's headers, since parsing them takes time
+BODY_LIMIT = 64 * 1024  # bytes of a request's body, where there may be one
 #: A header line as RFC 9112 has it in section 5. One that begins with a blank is none: it once went
 #: on with the line before.
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t\x20-\x7e\x80-\xff]*\r?\n")
@@ -153,10 +155,15 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         return super().MessageClass(_Head(file), *arguments)
 
     def read_request(self, line: str) -> bool:
-        """Parse the head. A request with a body, which could be endless, is refused."""
+        """Parse the head. A request with a body, which could be endless, is refused, unless the
+        server takes one there."""
         understood: bool = super().read_request(line)
-        if self.content_length or self.headers.get("transfer-encoding") is not None:
-            raise _Refusal("413 Content Too Large", "This server accepts no request bodies.")
+        most = BODY_LIMIT if self.path in self.server.bodies_at else 0
+        if (self.content_length or 0) > most or self.headers.get("transfer-encoding") is not None:
+            sentence = f"A request body may have at most {most} bytes here, and must say how many."
+            if not most:
+                sentence = "This server accepts no request bodies."
+            raise _Refusal("413 Content Too Large", sentence)
         if (whole := _ABSOLUTE.fullmatch(self.path)) is not None:
             # The target counts, whatever the header Host says.
             del self.headers["Host"]

@@ -9,7 +9,7 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
@@ -61,6 +61,8 @@ class WebSocketServer(WSGIServer):
     path = "/ws"
     #: The largest message that is accepted, in bytes.
     max_message = 4096
+    #: The paths at which a request may have a body.
+    bodies_at: Collection[str] = ()
     #: Whether a line is logged for each request.
     access_log = False
 

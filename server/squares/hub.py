@@ -49,6 +49,10 @@ class ClientSession(Protocol):
     def last_heard(self) -> int:
         """The time at which the client gave its last sign of life."""
 
+    @property
+    def latency_ms(self) -> int | None:
+        """How long the client took to answer the last ping; None before it has answered one."""
+
     def ping(self) -> None:
         """Ask the client for a sign of life."""
 

@@ -103,6 +103,27 @@ def test_only_control_frames_are_sent_behind_a_remainder_and_in_order(pair):
     assert peer.recv(100) == frame(b"fresh")
 
 
+def test_a_round_trip_is_from_a_ping_to_its_own_pong(pair):
+    owner, peer = pair
+    pong = client_frame(10)
+    peer.send(pong)  # to nothing
+    turn()
+    assert owner.connection.round_trip == 0
+    owner.connection.ping()
+    gevent.sleep(0.05)
+    owner.connection.ping()  # while the first one is under way
+    peer.send(pong)
+    until(lambda: owner.connection.round_trip)
+    first = owner.connection.round_trip
+    assert 0.05 <= first < 30
+    peer.send(pong)
+    gevent.sleep(0.05)
+    assert owner.connection.round_trip == first
+    owner.connection.ping()
+    peer.send(pong)
+    until(lambda: owner.connection.round_trip != first)
+
+
 def test_a_refused_write_is_kept_whole(pair):
     owner, peer = pair
     while not owner.connection.backlogged:

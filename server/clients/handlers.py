@@ -12,7 +12,7 @@ from flatlands.server.clients.joining import hello
 from flatlands.server.clients.session import WALKING_FORBIDDEN, Handler, MessageKind, Session
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.messages.table import Field
+from flatlands.server.messages.table import Field, Row
 from flatlands.server.messages.texts import BAD_NAME, PLAYER_NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.runtime.limits import (
     CHAT_MESSAGES,
@@ -169,31 +169,30 @@ def do(session: Session, name: str, fields: list[object]) -> None:
 def ask(session: Session, number: int, name: str, fields: list[object]) -> None:
     """Ask the game for an action, and answer the client whether it was done. Raises Refused."""
 
-    def answer(done: bool) -> None:
-        session.answer(protocol.answer(number, done))
+    def answer(refused: Refused | None) -> None:
+        session.answer(protocol.answer(number, refused is None))
 
     try:
         _do(session, name, fields, answer)
-    except Refused:
-        answer(False)
+    except Refused as refused:
+        answer(refused)
         raise
 
 
 def _do(
-    session: Session, name: str, fields: list[object], answer: Callable[[bool], object] | None
+    session: Session,
+    name: str,
+    fields: list[object],
+    answer: Callable[[Refused | None], object] | None,
 ) -> None:
     play = session.node.play
     action = play.actions.get(name)
     if action is None:
         known = ", ".join(sorted(play.actions)) or "it has none"
         raise Refused("game", f"do must name an action of this game: {known}", None)
-    row = action.row
     # Wrong fields count too: a page that goes on sending them is closed as one that floods.
     session.spend(action.rate.name, action.rate)
-    cleaned = list(map(_cleaned, row.fields, fields))
-    fault = row.fault(cleaned if len(fields) == len(row.fields) else fields)
-    if fault is not None:
-        raise Refused("fields", fault, None)
+    cleaned = cleaned_fields(action.row, fields)
     if any(isinstance(value, str) and value for value in cleaned):
         # Others may read it.
         session.node.moderation.check_voice(session.playing.id, session.playing.owner)
@@ -208,6 +207,15 @@ def _do(
         lambda: None if rate is None else limits.refund(rate, address),
         answer,
     )
+
+
+def cleaned_fields(row: Row, fields: list[object]) -> list[object]:
+    """Return the fields of an action, its texts as others may see them. Raises Refused."""
+    cleaned = list(map(_cleaned, row.fields, fields))
+    fault = row.fault(cleaned if len(fields) == len(row.fields) else fields)
+    if fault is not None:
+        raise Refused("fields", fault, None)
+    return cleaned
 
 
 def _cleaned(field: Field, value: object) -> object:

@@ -76,6 +76,15 @@ class Chunks:
             raise ValueError("the world has no ground so far out")
         return self._shown[column, row]
 
+    def value(self, x: int, y: int) -> int | None:
+        """Return the value of a tile, to be shown; None if the function fails there, or if there is
+        no ground so far away."""
+        try:
+            piece = self.piece(x // PIECE_SIDE, y // PIECE_SIDE)
+        except (PieceFailed, ValueError):
+            return None
+        return piece[y % PIECE_SIDE * PIECE_SIDE + x % PIECE_SIDE]
+
     def blocked(self, x: int, y: int) -> bool:
         """Return whether nobody can stand on a tile."""
         try:

@@ -60,7 +60,7 @@ class Hook:
         self.name = name
         self._loop = node.loop
         self._residents = node.residents
-        self._call = call
+        self._method = self._call = call
         self._waits = waits
         self._warnings = LogLimit()
         #: The kinds of errors that were logged.
@@ -73,6 +73,10 @@ class Hook:
         if kind not in self._errors and len(self._errors) >= ERROR_KINDS:
             kind = ""
         return self._errors.setdefault(kind, LogLimit()).allows(now)
+
+    def wrap(self, around: Callable[[Callable[..., object]], Callable[..., object]] | None) -> None:
+        """Call what `around` makes of the method from now on; None: the method itself again."""
+        self._call = self._method if around is None else around(self._method)
 
     def __call__(self, *arguments: object) -> Any:
         return self._run(None, arguments)

@@ -162,8 +162,8 @@ class Me(PlayerInfo):
     ) -> None:
         super().__init__(node, resident)
         self._refund = refund
-        #: Whether its page was sent a refusal.
-        self._refused = False
+        #: The refusal that its page was sent.
+        self._refused: Refused | None = None
 
     def send(self, name: str, *fields: object) -> None:
         """Send a message to the player's page, as `Game.broadcast` does to all pages. While its
@@ -327,7 +327,7 @@ class Me(PlayerInfo):
     def refuse(self, refused: Refused) -> None:
         """Send the player's page a refusal, and do not count the action for its address."""
         self.refund()
-        self._refused = True
+        self._refused = refused
         if self._resident.session is not None:
             refused.close = None
             self._resident.session.refuse(refused)

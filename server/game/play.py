@@ -73,6 +73,8 @@ class Play:
                 raise ValueError(f"{kind}.__init__ must call super().__init__(*args)")
             if not self.game.presence and type(part).on_player_gone is not Part.on_player_gone:
                 raise ValueError("a game with on_player_gone needs `presence = True`")
+        #: All hooks, each with the name of its part.
+        self.hooks: list[tuple[str, Hook]] = []
         #: The calls of hooks about players, which wait for their turn.
         self.hook_queues = HookQueues(node.loop, node.spawn)
         self._me = self.game.me
@@ -94,7 +96,7 @@ class Play:
         self._action_hooks: dict[str, Hook] = {}
         #: The number of a kind of things -> the hook that is called when one is touched.
         self._touch = {
-            number: _hook(node, part, "on_touch", waits=True)
+            number: self._hook(part, "on_touch", waits=True)
             for number, part in self._declarations.part_of_thing.items()
             if type(part).on_touch is not Part.on_touch
         }
@@ -106,11 +108,11 @@ class Play:
         say = [part for part in self._parts if type(part).on_say is not Part.on_say]
         #: The hook that decides what is said; None if the game has none.
         self._say = (
-            _hook(node, say[0], "on_say", partial(_said, node, say), waits=True) if say else None
+            self._hook(say[0], "on_say", partial(_said, node, say), waits=True) if say else None
         )
         #: The hooks for players who have gone, which only games with presence have.
         self._gone = [
-            _hook(node, part, "on_player_gone", partial(_call_player_gone, part), waits=True)
+            self._hook(part, "on_player_gone", partial(_call_player_gone, part), waits=True)
             for part in self._parts
             if type(part).on_player_gone is not Part.on_player_gone
         ]
@@ -118,8 +120,8 @@ class Play:
         #: Says whether an intent is forbidden; None if all are allowed.
         self.forbids_intent = WALKING[self.game.walking]
         #: Returns the place where a newcomer begins, or None. Most games have none.
-        self.start_place_hook: Callable[[], tuple[int, int] | None] | None = _start_place_hook(
-            self.game
+        self.start_place_hook: Callable[[], tuple[int, int] | None] | None = (
+            self._start_place_hook()
         )
         #: The hooks that decide who may play; none if everybody may.
         self.hello_hooks = self._hooks("on_hello", waits=True)
@@ -190,12 +192,12 @@ class Play:
         """Add the hooks of a part for actions and plants, and start those that have `every`."""
         node = self._node
         for name in part._declared_actions:
-            self._action_hooks[name] = _hook(node, part, name, waits=True)
+            self._action_hooks[name] = self._hook(part, name, waits=True)
         if type(part).plant is not Part.plant:
-            self._plants.append(_hook(node, part, "plant", partial(_planted, part)))
+            self._plants.append(self._hook(part, "plant", partial(_planted, part)))
         for name, method in class_attributes(type(part)):
             if seconds := getattr(method, "every_seconds", 0):
-                call: Callable[..., object] = _hook(node, part, name, waits=method.waits)
+                call: Callable[..., object] = self._hook(part, name, waits=method.waits)
                 self._needs_leader |= method.once
                 if method.once:
                     call = partial(call_if_leader, self._leader_lease, call)
@@ -205,10 +207,29 @@ class Play:
                     call = one_at_a_time(node.spawn, call)
                 node.loop.every(round(seconds * 1000), call, can_wait=True)
 
+    def _hook(
+        self,
+        part: AnyPart,
+        name: str,
+        call: Callable[..., object] | None = None,
+        *,
+        waits: bool = False,
+    ) -> Hook:
+        """Return the hook of a part with a name: its method, or `call`."""
+        hook = Hook(self._node, name, getattr(part, name) if call is None else call, waits=waits)
+        self.hooks.append((store_name(type(part)), hook))
+        return hook
+
+    def _start_place_hook(self) -> Hook | None:
+        """Return the hook that chooses where a newcomer begins; None if the game has none."""
+        if type(self.game).begin is Game.begin:
+            return None
+        return self._hook(self.game, "begin", partial(_start_place, self.game))
+
     def _hooks(self, name: str, *, waits: bool) -> list[Hook]:
         """Return the hooks with this name, of those parts that have it."""
         return [
-            _hook(self._node, part, name, waits=waits)
+            self._hook(part, name, waits=waits)
             for part in self._parts
             if getattr(type(part), name) is not getattr(Part, name)
         ]
@@ -298,16 +319,16 @@ class Play:
         action: str,
         fields: Sequence[object],
         refund: Callable[[], object],
-        answer: Callable[[bool], object] | None,
+        answer: Callable[[Refused | None], object] | None,
     ) -> None:
         """Do what a player's page has asked for; `refund` is called if that is not to count for its
-        address, and `answer` with whether it was done, once the method has ended. Raises
-        Refused."""
+        address, and `answer` with the refusal, or None if it was done, once the method has ended.
+        Raises Refused."""
         if self.hook_queues.full(resident.id):
             refund()
             raise Refused("crowded", "wait a moment: your last action is still being done", None)
         me = self._me(self._node, resident, refund)
-        then = None if answer is None else lambda: answer(not me._refused)
+        then = None if answer is None else lambda: answer(me._refused)
         self.hook_queues.put(resident.id, self._action_hooks[action], me, *fields, then=then)
 
     def news(self, name: str, fields: list[object]) -> None:
@@ -369,19 +390,6 @@ class Play:
         self._node.loop.guarded(self.game._on_silenced, player)
 
 
-def _hook(
-    node: GameNode,
-    part: AnyPart,
-    name: str,
-    call: Callable[..., object] | None = None,
-    *,
-    waits: bool = False,
-) -> Hook:
-    """Return the hook of a part with a name: its method, or `call`."""
-    call = getattr(part, name) if call is None else call
-    return Hook(node, name, call, waits=waits)
-
-
 def _declare_player_fields(node: GameNode, fields: Sequence[Field]) -> None:
     """Give the players of a node the fields of a game."""
     node.residents.declare(fields)
@@ -415,13 +423,6 @@ def _call_player_gone(part: AnyPart, player: int, owner: str) -> bool:
     """Call a part for a player who has gone; return True if that does not fail."""
     part.on_player_gone(player, owner)
     return True
-
-
-def _start_place_hook(game: AnyGame) -> Hook | None:
-    """Return the hook that chooses where a newcomer begins; None if the game has none."""
-    if type(game).begin is Game.begin:
-        return None
-    return _hook(game.node, game, "begin", partial(_start_place, game))
 
 
 def _start_place(game: AnyGame) -> tuple[int, int] | None:

@@ -103,7 +103,8 @@ class Items:
     ) -> None:
         self._fields, self._grid = fields, grid
         self._store_client, self._subscriptions, self._loop = store_client, subscriptions, loop
-        self._numbered = things
+        #: The kinds of things, by their numbers.
+        self.numbered = things
         #: By their names.
         self._kinds = {kind.__name__: _NumberedKind(n, kind) for n, kind in things.items()}
         #: The queue of things, and those of records by their kinds.
@@ -214,7 +215,7 @@ class Items:
         """Return the things in a square; none where this node is not subscribed."""
         subscription, side = self._subscriptions.by_square.get(square), self._grid.side
         rows = [] if subscription is None else subscription.things.placed()
-        return [of_row(self._numbered[row.kind], row, square, side) for row in rows]
+        return [of_row(self.numbered[row.kind], row, square, side) for row in rows]
 
     def _row(self, square: Square, thing: Thing) -> Row:
         """Return a thing as nodes publish it: in the middle of its tile."""

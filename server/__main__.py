@@ -140,7 +140,9 @@ def _announce(settings: options.Settings, port: int) -> None:
     if settings.lock_fd is not None:
         os.ftruncate(settings.lock_fd, 0)
         os.pwrite(settings.lock_fd, f"process {os.getpid()} at {url}".encode(), 0)
-    print(f"Flatlands is at {url} (Ctrl-C stops it)", flush=True)
+    look = settings.inspected and settings.workers == 1
+    inside = f". Look inside: {url}/inspect" if look else ""
+    print(f"Flatlands is at {url} (Ctrl-C stops it){inside}", flush=True)
     others = _address_for_others(settings.host)
     if others is not None:
         print(f"Other machines in your network reach it at http://{others}:{port}", flush=True)

@@ -32,6 +32,8 @@ from flatlands.server.settings import (
     raise_descriptor_limit,
 )
 from flatlands.server.web.admin import operator_pages
+from flatlands.server.web.inspect_pages import BODIES_AT, inspect_pages
+from flatlands.server.web.inspector import Inspector
 from flatlands.server.web.pages import make_pages
 from flatlands.server.web.status import Status
 from flatlands.server.workers.draining import Draining
@@ -110,13 +112,19 @@ class Server:
             self.node.play,
             settings.admin_token,
         )
+        latest = faults.collect() if settings.author else None
+        for_author = []
+        if latest is not None and settings.inspected:
+            inspector = Inspector(self.node, latest, self.status.warnings)
+            for_author.append(inspect_pages(inspector, workers=settings.worker is not None))
         pages = make_pages(
             self.status.health,
             operators,
+            *for_author,
             forgets="always" if store is None else "restart" if settings.forgets else "",
             page=game.page,
             ground=ground if isinstance(ground, Chunks) else None,
-            faults=faults.collect() if settings.author else None,
+            faults=latest,
             machines=lambda: self.node.router.addresses,
         )
         if settings.listen_fd is None:
@@ -139,6 +147,7 @@ class Server:
             full=lambda: settings.worker is not None and admission.full,
         )
         self._http.max_message = protocol.MESSAGE_LIMIT
+        self._http.bodies_at = BODIES_AT if for_author else ()
         self._http.access_log = settings.access_log
         self._http.drained = lambda: self._draining.drained
         self._http.no_room = lambda: admission.full_for_newcomers

@@ -13,7 +13,7 @@ from flatlands.brokers.registry import members_of
 from flatlands.server.game import loader
 from flatlands.server.messages.channels import DEFAULT_WORLD
 from flatlands.server.messages.texts import is_address
-from flatlands.server.net.hosts import is_origin
+from flatlands.server.net.hosts import is_local, is_origin
 from flatlands.server.runtime import commit
 from flatlands.server.runtime.limits import PER_ADDRESS, Proxies
 from flatlands.stores.registry import REDIS_STORE, STORE_BACKENDS
@@ -311,8 +311,9 @@ class Settings:
     )
     access_log: bool = option("1 logs every HTTP request", _switch, 0)
     author: bool = option(
-        "1 shows the game's errors in everybody's page, and keeps the types of its own page up to "
-        "date, for an author who plays alone (`flatlands play`)",
+        "1 shows the game's errors in everybody's page, keeps the types of its own page up to "
+        "date, and serves /inspect if --host is a loopback address, for an author who plays alone "
+        "(`flatlands play`)",
         _switch,
         0,
     )
@@ -342,6 +343,11 @@ class Settings:
     lock_fd: int | None = _hidden(int)
     #: For a server of `flatlands play --lag`: the port of the proxy in front, where pages reach it.
     proxy_port: int | None = _hidden(int)
+
+    @property
+    def inspected(self) -> bool:
+        """Whether its author can look into the game: only on this machine."""
+        return self.author and is_local(self.host)
 
 
 #: The field of an option.

@@ -1,6 +1,7 @@
 """`flatlands play` as a program: one game is played once at a time, over a slow link if that is
 asked for."""
 
+import json
 import os
 import re
 import signal
@@ -150,6 +151,9 @@ def test_a_slow_link_stays_where_it_is_when_the_game_changes(game, workers):
         # One round trip to connect, and one for the page.
         assert seconds_to_load(url) >= 0.6
         assert "round trips take 300 to 320 ms longer, and 0 % of packets" in program.errors()
+        if workers == "1":
+            with urllib.request.urlopen(f"{url}/inspect/state") as answer:
+                assert json.load(answer)["about"]["game"] == game.name
         [server] = program.process.children()
         assert refused(game) == (server.pid, url)
         (game / "more.py").touch()

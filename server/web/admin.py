@@ -74,7 +74,7 @@ class _Access:
         """Return whether a request may be shown everything."""
         if UNNAMED_KEY in request.environ:
             return False  # perhaps a page of a stranger, in a browser on this machine
-        return _is_local() or self._has_token()
+        return is_from_this_machine() or self._has_token()
 
     def check_seeing(self) -> None:
         """Abort a request that may not be shown everything."""
@@ -230,7 +230,8 @@ def _by() -> str:
     return logs.shown(request.remote_addr or "")
 
 
-def _is_local() -> bool:
+def is_from_this_machine() -> bool:
+    """Return whether the present request comes from this machine, and names it as such."""
     if any(name in request.headers for name in _FORWARDED):
         return False
     # The name counts too: a page whose own name points to this machine could read the answer.

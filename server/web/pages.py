@@ -276,8 +276,7 @@ def _takes_gzip(accepted: str) -> bool:
 
 def make_pages(
     health: Callable[[], dict[str, object]],
-    operators: Blueprint,
-    *,
+    *operators: Blueprint,
     forgets: str = "",
     page: Path | None = None,
     ground: Chunks | None = None,
@@ -286,7 +285,8 @@ def make_pages(
 ) -> WSGIApplication:
     """Return the WSGI application for all paths except /ws.
 
-    `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
+    `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py,
+    and those of server/web/inspect_pages.py where there are any.
     `page` is the folder of the game's own page, and `ground` a Chunks (server/game/chunks.py) whose
     pieces browsers ask for, or None. `faults` are shown to the game's author, each as what has
     failed and where; None: the page is for players. `forgets` and `machines` are as in StaticFiles.
@@ -297,7 +297,8 @@ def make_pages(
     def healthz() -> Response:
         return jsonify(health())
 
-    app.register_blueprint(operators)
+    for blueprint in operators:
+        app.register_blueprint(blueprint)
 
     @app.after_request
     def protect(response: Response) -> Response:

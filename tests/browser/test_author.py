@@ -24,7 +24,9 @@ def test_an_author_edits_a_game_while_it_is_played(open_page, tmp_path):
     game, main = folder / "game.py", folder / "page" / "main.js"
     play = Program([*command, "play", "--port", str(port)], "play", folder=folder, environment=HERE)
     with play:
-        assert play.line(PATIENCE).startswith("Flatlands is at")
+        url = f"http://localhost:{port}"
+        where = f"Flatlands is at {url} (Ctrl-C stops it). Look inside: {url}/inspect"
+        assert play.line(PATIENCE) == where
         page = open_page(f"http://127.0.0.1:{port}/", cut_off=True, script="var count = 0;")
         page.get_by_text("Walk with the arrow keys").wait_for()
 

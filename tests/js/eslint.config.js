@@ -39,6 +39,8 @@ export default [
     languageOptions: { globals: globals.browser },
     rules: { 'no-restricted-syntax': ['error', ...JOINED] },
   },
+  // It is served as it is.
+  { files: ['server/web/inspect/**'], languageOptions: { globals: globals.browser } },
   {
     files: PURE.flatMap((name) => [`static/${name}.js`, `games/flatlands/page/${name}.js`,
       `games/flatlands/*/page/${name}.js`]),

@@ -20,7 +20,7 @@ from flatlands.reference import DOCS, markdown
 
 #: A link to a file, with an exclamation mark if it is a picture: the text, the path, and what
 #: follows a #.
-LINK = re.compile(r"(!?)\[([^]]*)\]\((?![a-z]+:)([^)#\s]*)#?([^)\s]*)\)")
+MARKDOWN_LINK = re.compile(r"(!?)\[([^]]*)\]\((?![a-z]+:)([^)#\s]*)#?([^)\s]*)\)")
 
 DIGIT = re.compile(r"^(?=\d)")
 
@@ -137,7 +137,7 @@ def _linked(page: str, text: str, pages: Sequence[str], source: Path) -> str:
         name = os.path.normpath(os.path.join("docs", leads))
         return f"`{name}`" if text.strip("`") in (path, name, f"{name}/") else f"{text} (`{name}`)"
 
-    return LINK.sub(link, text)
+    return MARKDOWN_LINK.sub(link, text)
 
 
 if __name__ == "__main__":

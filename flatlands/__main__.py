@@ -23,6 +23,8 @@ usage: flatlands COMMAND ...
   play [GAME] [OPTION ...]   serve a game, and restart it whenever one of its files changes;
                              pages show its errors, and return to where they were; with
                              --lag 150 --jitter 50 --loss 2 over a slow link
+  check [GAME] [OPTION ...]  is the game right? types, tests, simulate for 60 s and swarm for 20 s,
+                             with one verdict
   test [GAME] [OPTION ...]   run a game's tests, in its folder tests/, with pytest; GAME may also
                              be one file of tests
   simulate [GAME] [OPTION ...]
@@ -38,8 +40,8 @@ usage: flatlands COMMAND ...
   --version                  print the version of Flatlands
 
 GAME is a folder with a game.py, or a Python file (default: the current folder). OPTIONs are those
-of the server, such as --port 9000 (flatlands play --help lists them), of pytest, of the
-simulation, or of the swarm.
+of the server, such as --port 9000 (flatlands play --help lists them), of the check, of pytest, of
+the simulation, or of the swarm.
 """
 
 #: What a game may be called: its name is part of a module's name and of its store's.
@@ -187,6 +189,13 @@ def simulate(game: Path, options: Sequence[str]) -> int:
     return _run(SIMULATE_MODULE, str(game), *options)
 
 
+def check(game: Path, options: Sequence[str]) -> int:
+    """Check a game."""
+    with packages("swarm"):
+        from flatlands.check import main as check_game
+    return check_game([str(game), *options])
+
+
 def types(game: Path, options: Sequence[str]) -> int:
     """Write the types of a game's page."""
     return _run(TYPES_MODULE, str(game), *options)
@@ -199,6 +208,8 @@ def swarm(game: Path, options: Sequence[str]) -> int:
 
 #: The plugin of pytest that loads the game before its tests.
 LOADING_PLUGIN = "flatlands.testkit.loading"
+#: The module of the command `check`.
+CHECK_MODULE = "flatlands.check"
 #: The module of the command `simulate`.
 SIMULATE_MODULE = "flatlands.testkit.simulate"
 #: The module of the command `types`.
@@ -209,6 +220,7 @@ SWARM_MODULE = "flatlands.loadtest.bots"
 #: What obeys a command, and the module whose options may follow it.
 COMMANDS = {
     "play": (play, "flatlands.server"),
+    "check": (check, CHECK_MODULE),
     "test": (test, "pytest"),
     "simulate": (simulate, SIMULATE_MODULE),
     "types": (types, TYPES_MODULE),

@@ -28,13 +28,19 @@ def packages(target: str) -> Iterator[None]:
         if _open > 1 or (ROOT / name).exists():
             # The missing module is one of this project's: the traceback says where it is imported.
             raise
-        how = f"make {target} once, which creates a virtual environment, then . .venv/bin/activate"
-        if not (ROOT / "Makefile").exists():
-            # It is installed, and `target` is the name of an extra.
-            how = f"pip install 'flatlands[{target}]'"
-        sys.exit(f"flatlands: the package {name} is not installed for {sys.executable}: run {how}")
+        sys.exit(f"flatlands: {missing(name, target)}")
     finally:
         _open -= 1
+
+
+def missing(name: str, target: str) -> str:
+    """Return a sentence that says that a package is missing, and what installs it; `target` is as
+    in `packages`."""
+    how = f"make {target} once, which creates a virtual environment, then . .venv/bin/activate"
+    if not (ROOT / "Makefile").exists():
+        # It is installed, and `target` is the name of an extra.
+        how = f"pip install 'flatlands[{target}]'"
+    return f"the package {name} is not installed for {sys.executable}: run {how}"
 
 
 def apart() -> dict[str, str]:

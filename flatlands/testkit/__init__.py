@@ -21,6 +21,7 @@ from flatlands.server.game.actions import Action
 from flatlands.server.game.game import AnyGame
 from flatlands.server.storage.kinds import middle_of
 from flatlands.stores.base import Store
+from flatlands.testkit import blocking
 from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.clock import Clock, HookGreenlet
 from flatlands.testkit.harness import Harness
@@ -290,7 +291,8 @@ class World:
         self._harness.network.cuts |= {links, links[::-1]}
 
     def delay(self, seconds: float) -> None:
-        """Let what a node publishes take up to this many seconds to reach others."""
+        """Let what a node publishes take up to this many seconds to reach others, and what a hook
+        asks of the store as long to reach it, and to be answered."""
         self._harness.network.delay = round(seconds * SECOND)
 
     def lose_store(self) -> None:
@@ -375,6 +377,8 @@ class World:
             return
         raised, self._moves = _Raised(), True
         log.addHandler(raised)
+        here = getcurrent()
+        blocking.turning.add(here)
         try:
             yield
             self._harness.settle()
@@ -382,23 +386,37 @@ class World:
                 player._receive()
         finally:
             self._moves = False
+            blocking.turning.discard(here)
             log.removeHandler(raised)
         if raised.errors:
             raise raised.errors[0]
 
     def _guard(self, host: Host) -> None:
-        """Make waiting at a node fail wherever a server forbids it."""
+        """Make waiting at a node fail wherever a server forbids it, and take its time elsewhere."""
         wait = host.node.store_client.wait
 
         def waits(question: Callable[[Store], object]) -> Any:
-            if self._moves and not isinstance(getcurrent(), HookGreenlet):
-                raise RuntimeError("a callback of the event loop may not wait for the store")
-            return wait(question)
+            if not isinstance(getcurrent(), HookGreenlet):
+                if self._moves:
+                    raise RuntimeError("a callback of the event loop may not wait for the store")
+                return wait(question)
+            self._pause(host)
+            answer = wait(question)
+            self._pause(host)
+            return answer
 
         if isinstance(store := host.node.store_client.store, SimulatedStore):
             store.on_taken = self._taken.note
             store.on_scored = self._taken.count
         host.node.store_client.wait = waits  # type: ignore[method-assign]
+
+    def _pause(self, host: Host) -> None:
+        """Let a hook at a node wait for as long as a message on its way to the store takes."""
+        network, result = self._harness.network, host.loop.result()
+        if network.delay:
+            after = host.loop.timer(partial(result.set, None))
+            after.set(host.loop.now() + network.chance.randint(0, network.delay))
+            result.get()
 
 
 class _Raised(logging.Handler):

@@ -1,7 +1,7 @@
 """A clock that only the test moves, and a node's event loop with its timers in the time of it."""
 
 import random
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from operator import itemgetter
@@ -45,6 +45,25 @@ class ManualResult:
             if self._waits is not None:
                 self._waits.parent = getcurrent()
                 self._waits.switch()
+
+
+class ManualLock:
+    """What only one hook at a time passes: see Loop.lock."""
+
+    def __init__(self) -> None:
+        self._taken = False
+        self._waiting: deque[ManualResult] = deque()
+
+    def __enter__(self) -> None:
+        while self._taken:
+            self._waiting.append(ManualResult())
+            self._waiting[-1].get()
+        self._taken = True
+
+    def __exit__(self, *_: object) -> None:
+        self._taken = False
+        if self._waiting:
+            self._waiting.popleft().set(None)
 
 
 class Clock:
@@ -129,6 +148,9 @@ class ManualLoop:
 
     def result(self) -> ManualResult:
         return ManualResult()
+
+    def lock(self) -> ManualLock:
+        return ManualLock()
 
     def timer(self, callback: Callable[[], None]) -> "ManualTimer":
         self._made += 1

@@ -5,12 +5,14 @@ same whenever it is played again.
 """
 
 import argparse
+import json
 import os
 import random
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from flatlands.server.settings import seconds, whole
@@ -69,8 +71,9 @@ class Search(Generic[_P]):
     def __init__(self, plan: Callable[[int], _P], play: Callable[[_P], int], again: str) -> None:
         self._plan, self._play, self._again = plan, play, again
 
-    def run(self, given: argparse.Namespace) -> int:
-        """Play worlds for as long as the command line says; return the exit code."""
+    def run(self, given: argparse.Namespace, kept: Path | None = None) -> int:
+        """Play worlds for as long as the command line says; return the exit code. What came of it
+        is `kept` in a file, as JSON."""
         started, seed = time.monotonic(), 0
         worlds = player_ms = 0
         for seed in rounds(given, lambda played: f"{played} worlds"):
@@ -82,11 +85,14 @@ class Search(Generic[_P]):
                 print(f"{worlds} worlds were right; then, after {took:.1f} s:", flush=True)
                 traceback.print_exception(error, limit=-4)
                 short = self.shrink(world, time.monotonic() + SHRINK_WITHIN)
-                print(f"\nThe world of seed {short.seed} breaks: {self.fails(short)}")
+                why, again = self.fails(short), f"{self._again}{seed}"
+                print(f"\nThe world of seed {short.seed} breaks: {why}")
                 _show(short)
-                print(f"Play it again: {self._again}{seed}")
+                print(f"Play it again: {again}")
+                _keep(kept, worlds, {"error": why, "again": again, **_as_dict(short)})
                 return 1
             worlds += 1
+        _keep(kept, worlds, None)
         hours = player_ms / 3_600_000
         print(f"all right: {worlds} worlds, {hours:.1f} player-hours, seeds up to {seed}")
         return 0
@@ -157,6 +163,17 @@ def _show(plan: WorldPlan) -> None:
     print(", ".join(of))
     for step in plan.steps:
         print(f"  after {step.wait:5} ms  {step.what:18} {step.a:5} {step.b:5} {step.c:5}")
+
+
+def _as_dict(plan: WorldPlan) -> dict[str, Any]:
+    """Return a world as a value for JSON."""
+    return {**plan._asdict(), "steps": [step._asdict() for step in plan.steps]}
+
+
+def _keep(path: Path | None, worlds: int, story: dict[str, Any] | None) -> None:
+    """Write how many worlds were right, and the shortest one that was found to fail, as JSON."""
+    if path is not None:
+        path.write_text(json.dumps({"worlds": worlds, "story": story}))
 
 
 def parser(program: str, description: str | None) -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ play it again.
 import logging
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from runpy import run_path
@@ -104,12 +104,17 @@ class Story:
 
     # What players do.
 
-    def join(self, a: int, b: int, _c: int) -> None:
+    def join(self, a: int, b: int, c: int) -> None:
+        """Let somebody come, or somebody who plays open another window."""
         if len(self._playing()) < PLAYERS_MOST:
             self._names += 1
-            screen = SCREENS[b % len(SCREENS)]
-            name = f"P{self._names}"
-            came = self.world.join(name, self._node(a), size=screen, ticket=self._ticket)
+            came = self.world.join(
+                f"P{self._names}",
+                self._node(a),
+                size=SCREENS[b % len(SCREENS)],
+                ticket=self._ticket,
+                person=self._player(b) if c % 3 else None,
+            )
             self.refused = came.refused
 
     def walk(self, a: int, b: int, c: int) -> None:
@@ -132,10 +137,17 @@ class Story:
 
     def do(self, a: int, b: int, c: int) -> None:
         """Let somebody do what the game lets players do."""
-        actions = self.world.actions
-        if (player := self._player(a)) and actions:
+        if player := self._player(a):
+            self._do([player], b, c)
+
+    def do_together(self, _a: int, b: int, c: int) -> None:
+        """Let all do that in the same moment."""
+        self._do(self._playing(), b, c)
+
+    def _do(self, players: Iterable[Player], b: int, c: int) -> None:
+        actions, chance = self.world.actions, random.Random(f"{b} {c}")
+        for player in players if actions else ():
             name = sorted(actions)[b % len(actions)]
-            chance = random.Random(f"{b} {c}")
             player.do(name, *(_drawn(field, chance) for field in actions[name].row.fields))
 
     def take_turns(self, a: int, b: int, _c: int) -> None:
@@ -207,6 +219,7 @@ _SHARES: dict[Callable[..., None], int] = {
     Story.walk: 12,
     Story.go: 16,
     Story.do: 16,
+    Story.do_together: 8,
     Story.take_turns: 8,
     Story.say: 1,
     Story.lose: 4,
@@ -216,7 +229,7 @@ _SHARES: dict[Callable[..., None], int] = {
     Story.kill: 2,
     Story.stop: 2,
     Story.cut: 3,
-    Story.delay: 2,
+    Story.delay: 5,
     Story.lose_store: 2,
     Story.heal: 5,
 }
@@ -286,11 +299,13 @@ def main() -> int:
     options = parser("flatlands.testkit.simulate", __doc__)
     options.prog = "flatlands simulate"
     options.add_argument("game", type=Path, help="the path of the game")
+    kept = "write how many worlds were right, and the shortest one that fails, to FILE"
+    options.add_argument("--json", type=Path, metavar="FILE", help=kept)
     given = options.parse_args()
     # Show failures, and nothing else.
     logging.disable(logging.WARNING)
     try:
-        return search(given.game, rules_of(given.game)).run(given)
+        return search(given.game, rules_of(given.game)).run(given, given.json)
     except loader.InvalidGame as unfit:
         sys.exit(f"flatlands: {unfit}")
 

@@ -189,6 +189,10 @@ class Program:
             signals.sleep(signals.LOOK)
         return True
 
+    def output(self) -> str:
+        """Return all that it has written to standard output."""
+        return _read(self._output).decode(errors="replace")
+
     def errors(self) -> str:
         """Return all that it has written to standard error."""
         return _read(self._errors).decode(errors="replace")
@@ -206,7 +210,7 @@ class Program:
         """Return the most useful line of its output: its last error, or else the last line."""
         status = self.process.poll()
         ended = f"it ended with exit status {status}" if status is not None else "it says nothing"
-        return _best_line(_read(self._output).decode(errors="replace") + self.errors()) or ended
+        return _best_line(self.output() + self.errors()) or ended
 
     def end(self, patience: float = END_SECONDS) -> None:
         """End it with SIGTERM, and after `patience` seconds by force.

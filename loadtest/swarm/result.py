@@ -88,6 +88,8 @@ class Result:
     server: dict[str, int] = field(default_factory=dict)
     complaints: dict[str, int] = field(default_factory=dict)
     cuts: dict[str, int] = field(default_factory=dict)
+    #: Which methods of the game have failed, and how, in words.
+    failures: list[str] = field(default_factory=list)
     screens: Screens | None = None
     returns: Returns | None = None
     #: Reasons why the swarm was too slow for the figures to be believed. Then nothing is judged.
@@ -128,7 +130,7 @@ class Result:
                 for kind, count in self.screens.lasting.items()
             ]
         found += [f"{count} times: {why}" for why, count in self.complaints.items()]
-        return found
+        return found + self.failures
 
 
 def figures(

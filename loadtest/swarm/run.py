@@ -244,6 +244,7 @@ class _Run:
         finally:
             # If the run ends early, what was measured until then is reported.
             window.sum_up(result, self._target.stats())
+            result.failures = self._target.failures()
         self._order("stop")
         self._wait("settling", SETTLE_SECONDS)
         self._wait(

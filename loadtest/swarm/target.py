@@ -99,6 +99,13 @@ class Target:
         broker = {f"broker_{name}": n for name, n in shown["broker"].items()}
         return {**shown["counted"], **broker}
 
+    def failures(self) -> list[str]:
+        """Return which methods of the game have failed, and how, by the log of a server that was
+        started. That the store did not answer is no failure there."""
+        log = "" if self.program is None else self.program.errors()
+        found = (f"{hook} of the game failed: {why}" for hook, why in FAILURE.findall(log))
+        return list(dict.fromkeys(found))
+
     def open(self, page: str, patience: float = 5.0) -> http.client.HTTPResponse:
         """Return the answer to a request for a page beside the WebSocket's path. Raises OSError."""
         scheme, context = ("https", wire.tls_context(self.tls)) if self.tls else ("http", None)
@@ -112,6 +119,9 @@ class Target:
         answer = urllib.request.urlopen(request, timeout=patience, context=context)
         return answer
 
+
+#: A failure of a method of the game in the log: its name, and the last line of the traceback.
+FAILURE = re.compile(r"(\w+) of the game failed\nTraceback .*\n(?: .*\n)+(\S.*)")
 
 #: The counters of a server, or its broker, that grow when something is, or may be, lost.
 LOSSES = (

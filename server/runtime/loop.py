@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import gevent
 from gevent.event import AsyncResult
+from gevent.lock import BoundedSemaphore
 
 from flatlands.brokers import guard
 from flatlands.server.runtime.histogram import histograms
@@ -130,6 +131,10 @@ class Loop:
         """Return what a greenlet can wait for: its `get()` waits until `set(value)` was called, and
         returns that value."""
         return AsyncResult()
+
+    def lock(self) -> BoundedSemaphore:
+        """Return what only one greenlet at a time passes, by `with`; the others wait."""
+        return BoundedSemaphore(1)
 
     def timer(self, callback: Callable[[], object]) -> "Timer":
         """Return a timer, not set yet, which calls `callback` when it goes off."""

@@ -8,7 +8,6 @@ import hashlib
 from typing import Final, NamedTuple
 
 import msgpack
-from gevent.lock import BoundedSemaphore
 
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.client import StoreClient
@@ -48,7 +47,7 @@ class Boards:
         #: Board and number of places -> the node time, in ms, until when the top is fresh; the top.
         self._tops: dict[tuple[str, int], tuple[int, list[BoardEntry]]] = {}
         # All who look at it wait for the first of them.
-        self._reading = BoundedSemaphore(1)
+        self._reading = loop.lock()
 
     def score(self, board: str, owner: str, points: int) -> Score:
         """Return points for an owner."""

@@ -58,10 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     where = "a folder with a game.py, or a Python file (default: the current folder)"
     parser.add_argument("game", metavar="GAME", nargs="?", default=".", help=where)
-    name = parser.parse_args(arguments).game
+    kept = "write to FILE, as JSON, which folder the page has: null if the game has no page"
+    parser.add_argument("--json", type=Path, metavar="FILE", help=kept)
+    given = parser.parse_args(arguments)
+    name = given.game
     try:
         kind = loader.kind_of(name)
         page = loader.page_of(name, kind)
+        if given.json is not None:
+            given.json.write_text(json.dumps({"page": page and str(page)}))
         if page is None:
             raise ValueError(f"the game {name} has no page of its own: it needs no types")
         if not (page / CHECKS).exists():

@@ -3,6 +3,7 @@ waiting, so gevent lets it fail in a server."""
 
 import sys
 import time
+from typing import SupportsIndex
 
 from greenlet import getcurrent, greenlet
 
@@ -28,7 +29,7 @@ def _audit(event: str, _arguments: object) -> None:
         _check(event)
 
 
-def _checked_sleep(seconds: float, /) -> None:
+def _checked_sleep(seconds: float | SupportsIndex, /) -> None:
     _check("time.sleep")
     _sleep(seconds)
 

@@ -25,6 +25,7 @@ from flatlands.loadtest.swarm.connection import (
     Sockets,
 )
 from flatlands.loadtest.swarm.counters import Counters
+from flatlands.loadtest.swarm.effects import UNASKED_US
 from flatlands.loadtest.swarm.intent_log import IntentLog
 from flatlands.loadtest.swarm.intent_times import IntentTimes
 from flatlands.loadtest.swarm.observer import Observer
@@ -132,6 +133,8 @@ class Bot(Connection, BaseBot):
         #: When its next move is due, and how the game lets players walk.
         self.due, self.walking = 0, "free"
         self._looked: list[Look] = []
+        #: When its last action was due, if no news have come since then, or 0.
+        self._acted = 0
         #: Whether it stops reading once it has joined, and whether it breaks the rules.
         self.deaf = self.rude = False
         #: Its lives that have ended.
@@ -168,6 +171,8 @@ class Bot(Connection, BaseBot):
         self.intent_log = IntentLog(self.intent_log.seq if self.former else 0)
         self.ready_at = 0
         self.held_changes = 0
+        #: When it was told last which squares it holds.
+        self._held_at = self._acted = 0
         self._looked = []
         self._forget_all()
         self._anew: set[Square] = set()
@@ -263,7 +268,12 @@ class Bot(Connection, BaseBot):
             self.observer.take(flush.message, now)
         if self.sees:
             self._expire()
-            self._apply_flush(flush.batches, flush.crowds)
+            before = self.me and self.me.values
+            for what, player, _more in self._apply_flush(flush.batches, flush.crowds):
+                if player.id == self.id and what != "said":
+                    self._note_news("event", what, now)
+            if self.me is not None and self.me.values != before:
+                self._note_news("values", None, now)
         self._unread += flush.size
         if self.state == PLAYING:
             if not self.ack_due:
@@ -361,6 +371,19 @@ class Bot(Connection, BaseBot):
     def send(self, *fields: object) -> None:
         """Send one message."""
         self.write(wire.message_frame(*fields))
+
+    def do(self, action: str, *fields: object) -> None:
+        """Ask for an action."""
+        self._acted = self.due
+        self._counters.effects.ask(self.due, self.behaviour.now())
+        super().do(action, *fields)
+
+    def _note_news(self, what: str, name: object, now: int) -> None:
+        """Note news that may have come of its action."""
+        if self.ready_at:
+            since = max(self.ready_at, self._held_at)
+            self._counters.effects.note((what, name), self._acted, now, since)
+            self._acted = 0
 
     def walk(self, dx: int, dy: int) -> None:
         """Walk in a direction, as far as the game lets players."""
@@ -495,8 +518,15 @@ class Bot(Connection, BaseBot):
             self._token = msgpack.unpackb(payload)[1]
         elif kind == wire.WELCOME:
             self._welcome(msgpack.unpackb(payload), now)
+        elif kind == wire.MESSAGE:
+            self._note_news("message", msgpack.unpackb(payload)[1], now)
+        elif kind in (wire.THINGS, wire.CELLS):
+            # What it is told before is what lies in squares that it has come to hold.
+            if now - self._held_at > UNASKED_US:
+                self._note_news("ground", kind, now)
         elif kind == wire.ERROR:
             code, sentence = msgpack.unpackb(payload)[1:3]
+            self._note_news("error", None, now)
             if code == "full" and self._last is not None:
                 # It comes back to the machine that asked it to go.
                 self._counters.counted["no_seat"] += 1
@@ -533,6 +563,7 @@ class Bot(Connection, BaseBot):
             self._counters.slow.append((then, now))
 
     def _note_held(self, rect: tuple[int, int, int, int]) -> None:
+        self._held_at = self.behaviour.now()
         if self.held is not None and rect != self.held:
             self.held_changes += 1
         self.view.hold(_squares(self.held), _squares(rect))

@@ -17,12 +17,12 @@ from rich.table import Table
 from flatlands.loadtest.kit.options import Parser
 from flatlands.loadtest.kit.terminal import Terminal
 from flatlands.loadtest.kit.thresholds import CROSSED
-from flatlands.loadtest.swarm.terminal_output import FIGURES, shown
+from flatlands.loadtest.swarm.terminal_output import ACTIONS, FIGURES, shown
 
 #: The figures of which more is better.
 MORE_IS_BETTER = ("per CPU s",)
 #: The figures, set by the load, of which neither more nor less is better.
-NEITHER = ("moves/s", "deliveries/s")
+NEITHER = ("moves/s", "deliveries/s", "actions/s", "refusals/s", "events/s")
 
 #: Facts about a machine that hold only at the moment.
 _MOMENTARY = ("date", "load_before")
@@ -62,7 +62,8 @@ def main(arguments: Sequence[str]) -> int:
     for name in both:
         terminal.say(f"{name}: {len(before[name])} and {len(after[name])} runs")
         rows = []
-        for what, key, form in FIGURES:
+        acted = any(any(_values(runs, "actions/s")) for runs in (before[name], after[name]))
+        for what, key, form in (*FIGURES, *(ACTIONS if acted else ())):
             pair = _values(before[name], key), _values(after[name], key)
             word = verdict(key, *pair)
             worse |= word == "worse"

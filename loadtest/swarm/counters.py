@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from flatlands.loadtest.kit.histogram import Histogram, Integers
+from flatlands.loadtest.swarm.effects import Effects
 from flatlands.loadtest.swarm.reader import Flush, Reader
 from flatlands.loadtest.swarm.reports import Counted
 from flatlands.loadtest.swarm.slot_tables import NEVER, Player
@@ -33,6 +34,7 @@ class Counters:
         self.cuts: Counter[str] = Counter()
         #: The pings that took long: (time of the ping, time of its pong).
         self.slow: list[tuple[int, int]] = []
+        self.effects = Effects()
         #: Id -> bot of this process.
         self.players: dict[int, Player] = {}
         #: us from the time at which a move was due until a bot read it, or something newer about
@@ -58,12 +60,14 @@ class Counters:
             self.complaints[f"{code}: {sentence}"] += 1
 
     def begin(self, now: int) -> None:
-        """Count only latencies of moves that are due from now on."""
+        """Count only latencies of moves and actions that are due from now on."""
         self._begin = now
+        self.effects.begin(now)
 
     def end(self, now: int) -> None:
-        """Count no latencies of moves that are due from now on."""
+        """Count no latencies of moves and actions that are due from now on."""
         self._end = now
+        self.effects.end(now)
 
     def wait(self, dues: Iterable[int], now: int, bots: int = 1) -> None:
         """Count moves that no flush has told some bots of, and none will tell any more."""
@@ -112,6 +116,10 @@ class Counters:
             "snapshots": self.snapshots,
             "resyncs": self.resyncs,
             "steps": self.counted["steps"],
+            "actions": self.effects.actions,
+            "refusals": self.counted["refused"],
+            "measured_actions": self.effects.measured,
+            "effect": self.effects.took().sparse(),
             "latency": self._latency.sparse(),
             "late": self._late.sparse(),
             "counted": {**self.counted, "lacking": self.reader.lacking},

@@ -63,6 +63,15 @@ class ProgressTotals:
             found += Histogram.of(*progress["latency"])
         return found
 
+    def effect(self) -> tuple[Histogram, int]:
+        """Return how long effects of actions took, and of how many actions, due in the measured
+        time."""
+        found, actions = Histogram(), 0
+        for progress in self._latest.values():
+            found += Histogram.of(*progress["effect"])
+            actions += progress["measured_actions"]
+        return found, actions
+
     def each(self) -> dict[str, tuple[float, Histogram]]:
         """Return for each that plays its CPU seconds, and how late it sent moves."""
         found = {who: (0.0, Histogram()) for who in self._processes}
@@ -145,6 +154,14 @@ class Measurement:
         """Return percentiles in ms of how long moves took that were counted until now."""
         return (self._latest.latency() - self._before.latency).summary()
 
+    def effect(self) -> dict[str, float]:
+        """Return the share of actions whose effect was seen, and percentiles in ms of how long that
+        took; nothing of what there was not."""
+        found, actions = self._latest.effect()
+        seen = {"seen": round(found.total / actions, 4)} if actions else {}
+        took = {f"p{n}": round(found.percentile(n), 3) for n in (50, 95, 99) if found.total}
+        return {**seen, **took}
+
     def sum_up(self, result: Result, server: dict[str, int] | None = None) -> Result:
         """Write the figures of the whole time into a result, and return that.
 
@@ -153,6 +170,7 @@ class Measurement:
         before, after = self._before, self._look()
         past = result.measured = max((after.at - self.begin) / SECOND, 0.001)
         result.latency = self.latency()
+        result.effect = self.effect()
         # These are given as they were at the end; of the others, the growth is given.
         as_it_was = ("lost", "sent_away", "playing", "server_mb", "broker_mb")
         total = {

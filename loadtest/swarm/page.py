@@ -17,6 +17,7 @@ from flatlands.loadtest.swarm.oracle import FAULTS, Verdict
 from flatlands.loadtest.swarm.result import Result
 from flatlands.loadtest.swarm.terminal_output import (
     ACCOUNT,
+    ACTIONS,
     FIGURES,
     crossed,
     generators,
@@ -90,7 +91,8 @@ def _table(groups: dict[str, list[Result]]) -> str:
     headings = (escape(heading(runs)).replace("\n", "<br>") for runs in groups.values())
     found = [medians([run.figures for run in runs]) for runs in groups.values()]
     verdicts = [_verdict(runs) for runs in groups.values()]
-    rows = [(what, *(shown(form, row[key]) for row in found)) for what, key, form in FIGURES]
+    figures = (*FIGURES, *(ACTIONS if any(row["actions/s"] for row in found) else ()))
+    rows = [(what, *(shown(form, row[key]) for row in found)) for what, key, form in figures]
     rows += [
         (what, *(f"{getattr(v, key):,}" if v else "–" for v in verdicts))
         for what, key in (*ACCOUNT, *FAULTS)

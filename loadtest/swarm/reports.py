@@ -24,6 +24,8 @@ Count = Literal[
     "snapshots",
     "resyncs",
     "steps",
+    "actions",
+    "refusals",
     "cpu",
     "unanswered",
     "away",
@@ -42,6 +44,10 @@ class Counted(TypedDict):
     snapshots: int
     resyncs: int
     steps: int
+    actions: int
+    refusals: int
+    measured_actions: int
+    effect: tuple[Integers, Integers]
     latency: tuple[Integers, Integers]
     late: tuple[Integers, Integers]
     counted: dict[str, int]

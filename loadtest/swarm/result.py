@@ -83,6 +83,9 @@ class Result:
     measured: float = 0.0
     totals: dict[str, float | None] = field(default_factory=dict)
     latency: dict[str, float] = field(default_factory=dict)
+    #: The share of actions whose effect their bots have `seen`, and percentiles in ms of how long
+    #: that took from when they were due.
+    effect: dict[str, float] = field(default_factory=dict)
     joining: dict[str, float] = field(default_factory=dict)
     series: list[dict[str, float | None]] = field(default_factory=list)
     server: dict[str, int] = field(default_factory=dict)
@@ -106,7 +109,9 @@ class Result:
     @property
     def figures(self) -> dict[str, float | None]:
         """The figures for tables and charts; see the function `figures`."""
-        return figures(self.totals, self.latency, self.measured, self.options.processes)
+        found = figures(self.totals, self.latency, self.measured, self.options.processes)
+        of_effects = ("seen", "p50", "p95", "p99")
+        return {**found, **{f"effect {key}": self.effect.get(key) for key in of_effects}}
 
     @property
     def faults(self) -> list[str]:
@@ -154,6 +159,9 @@ def figures(
     return {
         "moves/s": rate("moves"),
         "deliveries/s": rate("deliveries"),
+        "actions/s": rate("actions"),
+        "refusals/s": rate("refusals"),
+        "events/s": rate("events"),
         **{key: latency.get(key) or None for key in percentiles},
         "server": rate("server_cpu"),
         "broker": rate("broker_cpu"),

@@ -102,12 +102,26 @@ def write_csv(path: Path, done: Sequence[Result]) -> None:
 METRICS = {
     "moves/s": ("moves_per_second", 1),
     "deliveries/s": ("deliveries_per_second", 1),
+    "actions/s": ("actions_per_second", 1),
+    "refusals/s": ("refusals_per_second", 1),
+    "effect seen": ("effects_seen", 1),
+    "events/s": ("events_per_second", 1),
     "server": ("server_cpu_cores", 1),
     "broker": ("broker_cpu_cores", 1),
     "swarm": ("process_cpu_cores", 1),
     "per CPU s": ("deliveries_per_server_cpu_second", 1),
     "MB": ("server_memory_bytes", 2**20),
     **{key: (f"deliveries_{key}", 1) for _, key in terminal_output.ACCOUNT},
+}
+
+
+#: What a figure's name has before its percentile -> its name for Prometheus, and what it is.
+QUANTILES = {
+    "": (
+        "latency_seconds",
+        "Seconds from when a move was due until a bot knew of it or a newer one.",
+    ),
+    "effect": ("effect_seconds", "Seconds from when an action was due until its effect was seen."),
 }
 
 
@@ -134,9 +148,10 @@ def write_prometheus(path: Path, done: Sequence[Result]) -> None:
                 scaled = value if value is None else value * scale
                 tell(name, f"What the swarm's table has as: {key}.", scaled, labels)
             elif value is not None:
-                quantile = {"quantile": f"{float(key[1:]) / 100:g}" if key != "max" else "1"}
-                about = "Seconds from when a move was due until a bot knew of it or a newer one."
-                tell("latency_seconds", about, value / 1000, {**labels, **quantile})
+                effect, _, percentile = key.rpartition(" ")
+                part = 1 if key == "max" else float(percentile[1:]) / 100
+                what, about = QUANTILES[effect]
+                tell(what, about, value / 1000, {**labels, "quantile": f"{part:g}"})
     write_to_textfile(str(path), registry)
 
 

@@ -252,7 +252,7 @@ class _Run:
         )
         self._order("report")
         self._wait("reporting", REPORT_SECONDS, lambda _: len(self._reports) == options.processes)
-        result.latency = window.latency()
+        result.latency, result.effect = window.latency(), window.effect()
         watch.look()
         for remote in self._remotes:
             remote.finish()

@@ -38,6 +38,16 @@ FIGURES = (
     ("deliveries per server CPU second", "per CPU s", "{:,.0f}"),
     ("server memory, MB", "MB", "{:.0f}"),
 )
+#: The rows about actions. They are shown if there were any.
+ACTIONS = (
+    ("actions a second", "actions/s", "{:,.1f}"),
+    ("of which were refused", "refusals/s", "{:,.1f}"),
+    ("whose effect was seen", "effect seen", "{:.0%}"),
+    ("events a second", "events/s", "{:,.0f}"),
+    ("until the effect, ms: p50", "effect p50", "{:.1f}"),
+    ("p95", "effect p95", "{:.1f}"),
+    ("p99", "effect p99", "{:.1f}"),
+)
 ACCOUNT = (
     ("observers", "observers"),
     ("expected", "expected"),
@@ -54,7 +64,7 @@ ACCOUNT = (
     ("squares on several screens", "squares"),
 )
 #: Everything for which there may be a threshold.
-VALUES = tuple(key for _, key, *_ in (*FIGURES, *ACCOUNT))
+VALUES = tuple(key for _, key, *_ in (*FIGURES, *ACTIONS, *ACCOUNT))
 #: The rows about bots that were cut off or sent away. They are shown if there were any.
 RETURNS = (
     ("sent away, or cut off", "cuts"),
@@ -95,7 +105,14 @@ def _cores(which: Sequence[int]) -> str:
 def praise(done: Sequence[Result]) -> str:
     """Return a sentence that says what was right in runs without a fault."""
     expected = sum(run.verdict.expected for run in done if run.verdict)
-    return f"{expected:,} of {expected:,} expected deliveries accounted for"
+    actions, refusals = (
+        sum(run.totals.get(name) or 0 for run in done) for name in ("actions", "refusals")
+    )
+    found = [f"{expected:,} of {expected:,} expected deliveries accounted for"]
+    if actions:
+        acted = f"{actions:,.0f} actions, of which {refusals:,.0f} were refused"
+        found = [*found, acted] if expected else ["nobody walked", acted]
+    return "; ".join(found)
 
 
 def grouped(results: Sequence[Result]) -> dict[str, list[Result]]:
@@ -237,9 +254,10 @@ class Display(Terminal):
         for runs in groups.values():
             table.add_column(heading(runs), justify="right")
         found = [medians([run.figures for run in runs]) for runs in groups.values()]
-        for what, key, form in FIGURES:
-            table.add_row(what, *(shown(form, row[key]) for row in found))
-        table.add_section()
+        for rows in (FIGURES, ACTIONS if any(row["actions/s"] for row in found) else ()):
+            for what, key, form in rows:
+                table.add_row(what, *(shown(form, row[key]) for row in found))
+            table.add_section()
         if any(run.verdict for runs in groups.values() for run in runs):
             for rows in (ACCOUNT, FAULTS):
                 for what, key in rows:

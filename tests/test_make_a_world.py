@@ -72,7 +72,8 @@ def test_its_page_is_right_by_the_types_of_its_game(folder):
 
 
 def test_its_commands_and_pictures_are_there():
-    told = " ".join(snippets("sh"))
-    assert set(re.findall(r"flatlands (\w+)", told)) == {"new", *COMMANDS}
+    told = "\n".join(snippets("sh"))
+    listed = re.findall(r"^- `(flatlands \w+)", PAGE, re.M)
+    assert set(re.findall(r"flatlands (\w+)", "\n".join([told, *listed]))) == {"new", *COMMANDS}
     for picture in re.findall(r"\]\((pictures/[\w.-]+)\)", PAGE):
         assert (ROOT / "docs" / picture).is_file(), picture

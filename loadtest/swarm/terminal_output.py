@@ -254,8 +254,8 @@ class Display(Terminal):
         for runs in groups.values():
             table.add_column(heading(runs), justify="right")
         found = [medians([run.figures for run in runs]) for runs in groups.values()]
-        for rows in (FIGURES, ACTIONS if any(row["actions/s"] for row in found) else ()):
-            for what, key, form in rows:
+        for figures in (FIGURES, ACTIONS if any(row["actions/s"] for row in found) else ()):
+            for what, key, form in figures:
                 table.add_row(what, *(shown(form, row[key]) for row in found))
             table.add_section()
         if any(run.verdict for runs in groups.values() for run in runs):

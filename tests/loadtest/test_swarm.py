@@ -410,6 +410,47 @@ def test_one_message_in_ten_thousand_that_is_lost_is_missed():
     assert truth.outcome(result) == "failed" and result.verdict.missing
 
 
+STILL = """
+from flatlands import Game as Engine, Refused, action, flag, number, plain
+
+class Game(Engine):
+    ground, walking, messages = plain(), "none", {"answer": {"n": int}}
+
+    @action(rate=10, burst=10)
+    def ask(self, me, n: int = number(0, 1), why: bool = flag()):
+        if n == 0:
+            raise Refused("no", "not this time")
+        me.send("answer", n)
+"""
+
+
+def test_a_game_in_which_nobody_walks_is_measured(tmp_path):
+    (tmp_path / "game.py").write_text(STILL)
+    (tmp_path / "bot.py").write_text(
+        "def turn(bot):\n"
+        "    bot.notes['n'] = 1 - bot.notes.get('n', 0)\n"
+        "    bot.do('ask', bot.notes['n'], True)\n"
+    )
+    path = tmp_path / "runs.json"
+    for _ in tries():
+        code, said = run(
+            *("--game", str(tmp_path), "--bots", "6", "--seconds", "2", "--rate", "2"),
+            *("--json", str(path), "--late", "400", "--prometheus", str(tmp_path / "prom")),
+        )
+        if code != 3:
+            break
+    [result] = json.loads(path.read_text())["runs"]
+    assert (code, result["faults"]) == (0, []), said
+    totals, figures = result["totals"], result["figures"]
+    assert totals["moves"] == 0 and totals["actions"] > 12
+    assert 0.3 < totals["refusals"] / totals["actions"] < 0.7
+    assert 0.9 < figures["effect seen"] <= 1
+    assert 0 < figures["effect p50"] <= figures["effect p95"] <= figures["effect p99"]
+    assert "all right: nobody walked; " in said and "until the effect, ms: p50" in said
+    told = (tmp_path / "prom").read_text()
+    assert 'flatlands_swarm_effect_seconds{bots="6",quantile="0.95"' in told
+
+
 @pytest.mark.outside
 def test_a_server_behind_tls_and_a_proxy_is_reached_below_a_path(tmp_path, crowd):
     key, certificate = certify()

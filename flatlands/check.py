@@ -26,13 +26,19 @@ from flatlands.needs import apart, missing
 #: Bots of the swarm.
 BOTS = 30
 #: ms by which these may be late: whether all is right can still be judged then.
-LATE_MS = 500
+MOST_LATE_MS = 500
 
-#: The exit codes of pytest if there are no tests, and of the swarm if it was too slow itself.
-NO_TESTS, NOT_VALID = 5, 3
+#: The exit code of pytest if there are no tests.
+NO_TESTS = 5
+#: The exit code of the swarm if it was too slow itself.
+NOT_VALID = 3
 
-#: The results of a step.
-RIGHT, FAILED, NOT_DONE = "all right", "failed", "not done"
+#: The result of a step that found nothing.
+RIGHT = "all right"
+#: That of one that found something.
+FAILED = "failed"
+#: That of one for which something is missing.
+NOT_DONE = "not done"
 
 
 @dataclass
@@ -134,7 +140,7 @@ class Check:
     def swarm(self, seconds: float) -> Step:
         """Let bots play on a server."""
         step, told = Step(), self._kept / "swarm.json"
-        options = "--bots", str(BOTS), "--late", str(LATE_MS), "--seconds", f"{seconds:g}"
+        options = "--bots", str(BOTS), "--late", str(MOST_LATE_MS), "--seconds", f"{seconds:g}"
         code, output = self._flatlands("swarm", *options, "--json", str(told))
         [run] = json.loads(told.read_text())["runs"] if told.exists() else [None]
         if code == NOT_VALID and run is not None:

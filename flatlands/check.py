@@ -65,23 +65,23 @@ class Step:
 
 
 class Check:
-    """The steps for a game: a folder, or one file. What programs tell it lies in `kept`."""
+    """The steps for a game: a folder, or one file. Programs write reports into the folder `kept`."""
 
     def __init__(self, game: Path, kept: Path) -> None:
         self._game, self._kept = game, kept
         self._folder = game if game.is_dir() else game.parent
-        #: Whether the game loads, as far as is known.
+        #: Whether the game loads, unless that has failed.
         self.loads = True
 
     def types(self) -> Step:
         """Write the types of the page, and check them and the game, if there is what does that."""
-        step, told = Step(), self._kept / "types.json"
-        code, output = self._flatlands("types", "--json", str(told))
-        if not told.exists():
+        step, report = Step(), self._kept / "types.json"
+        code, output = self._flatlands("types", "--json", str(report))
+        if not report.exists():
             self.loads = False
             step.fail(output)
             return step
-        page = json.loads(told.read_text())["page"]
+        page = json.loads(report.read_text())["page"]
         if page is None:
             step.says.append("the game has no page whose types could be checked")
         elif code:
@@ -111,23 +111,25 @@ class Check:
 
     def tests(self) -> Step:
         """Run the tests."""
-        step, told = Step(), self._kept / "tests.xml"
+        step, report = Step(), self._kept / "tests.xml"
         if not has_tests(self._game):
             step.leave_out("there is no folder tests: flatlands new creates one to start from")
             return step
-        code, output = self._flatlands("test", f"--junitxml={told}")
+        code, output = self._flatlands("test", f"--junitxml={report}")
         if code == NO_TESTS:
             step.leave_out("there are no tests in the folder tests: write one")
         elif code:
-            step.fail(output, *(_failures(told) if told.exists() else ()))
+            step.fail(output, *(_failures(report) if report.exists() else ()))
         return step
 
     def simulate(self, seconds: float) -> Step:
         """Play random worlds."""
-        step, told = Step(), self._kept / "simulate.json"
-        code, output = self._flatlands("simulate", "--seconds", f"{seconds:g}", "--json", str(told))
-        if code and told.exists():
-            step.story = story = json.loads(told.read_text())["story"]
+        step, report = Step(), self._kept / "simulate.json"
+        code, output = self._flatlands(
+            "simulate", "--seconds", f"{seconds:g}", "--json", str(report)
+        )
+        if code and report.exists():
+            step.story = story = json.loads(report.read_text())["story"]
             step.fail(
                 output,
                 f"a world of {len(story['steps'])} steps fails: {story['error']}",
@@ -139,10 +141,10 @@ class Check:
 
     def swarm(self, seconds: float) -> Step:
         """Let bots play on a server."""
-        step, told = Step(), self._kept / "swarm.json"
+        step, report = Step(), self._kept / "swarm.json"
         options = "--bots", str(BOTS), "--late", str(MOST_LATE_MS), "--seconds", f"{seconds:g}"
-        code, output = self._flatlands("swarm", *options, "--json", str(told))
-        [run] = json.loads(told.read_text())["runs"] if told.exists() else [None]
+        code, output = self._flatlands("swarm", *options, "--json", str(report))
+        [run] = json.loads(report.read_text())["runs"] if report.exists() else [None]
         if code == NOT_VALID and run is not None:
             step.leave_out(f"the machine was too busy to judge: {'; '.join(run['invalid'])}")
         elif code:

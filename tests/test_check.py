@@ -48,12 +48,12 @@ class Game(Engine[Rich]):
     floor, gifts, pots = Cells(), Records(Gift), Records(Pot)
     messages = {"cheered": {"word": str}, "saved": {"coins": int}}
 
-    def plant(self, cell: tuple[int, int]) -> list[Thing]:
-        tiles = [self.somewhere(cell) for _ in range(40)]
+    def plant(self, plot: tuple[int, int]) -> list[Thing]:
+        tiles = [self.somewhere(plot) for _ in range(40)]
         return [Coin(tile, worth=1 + n % 3) for n, tile in enumerate(tiles) if tile]
 
     def on_touch(self, me: Rich, coin: Coin) -> None:
-        again = coin.again(self.somewhere(coin.cell), after=20)
+        again = coin.again(self.somewhere(coin.plot), after=20)
         if me.take(coin, then=[again], scores=[("coins", coin.worth)]):
             me.coins = min(me.coins + coin.worth, 999)
 
@@ -104,7 +104,7 @@ def check(world):
         return
     game = world.game(next(player.node for player in world.players if player.playing))
     assert all(one.points == 1 for one in game.top("gifts", 100)), "somebody got two gifts"
-    messages = [more for one in world.players for what, _, more in one.heard if what == "message"]
+    messages = [more for one in world.players for what, _, more in one.events if what == "message"]
     saved = sum(fields[0] for name, fields in messages if name == "saved")
     pot = game.pots.read("pot")
     assert saved <= (pot.coins if pot else 0), "coins got lost"
@@ -195,12 +195,12 @@ BUGS = {
         "word[0].upper()",
         "IndexError: string index out of range",
     ),
-    "a thing is planted in another cell": (
+    "a thing is planted in another plot": (
         "simulate",
         "game.py",
         "Coin(tile, worth",
         "Coin((tile[0] + 40, tile[1]), worth",
-        "cell",
+        "was planted for plot .*, but lies in another",
     ),
     "a gift is noted in an attribute, so each node gives it once": (
         "simulate",

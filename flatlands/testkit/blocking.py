@@ -35,5 +35,5 @@ def _checked_sleep(seconds: float | SupportsIndex, /) -> None:
 
 
 sys.addaudithook(_audit)
-# Before Python 3.13 audit hooks are not told of it.
+# Audit hooks hear of it only from Python 3.13 on.
 time.sleep = _checked_sleep

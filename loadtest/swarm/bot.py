@@ -171,7 +171,7 @@ class Bot(Connection, BaseBot):
         self.intent_log = IntentLog(self.intent_log.seq if self.former else 0)
         self.ready_at = 0
         self.held_changes = 0
-        #: When it was told last which squares it holds.
+        #: When it last received which squares it holds.
         self._held_at = self._acted = 0
         self._looked = []
         self._forget_all()
@@ -521,7 +521,7 @@ class Bot(Connection, BaseBot):
         elif kind == wire.MESSAGE:
             self._note_news("message", msgpack.unpackb(payload)[1], now)
         elif kind in (wire.THINGS, wire.CELLS):
-            # What it is told before is what lies in squares that it has come to hold.
+            # What comes before is what lies in squares that it has come to hold.
             if now - self._held_at > UNASKED_US:
                 self._note_news("ground", kind, now)
         elif kind == wire.ERROR:

@@ -25,7 +25,7 @@ def took(effects):
 def test_time_counts_from_when_an_action_was_due(effects):
     due = LATER + MS
     effects.ask(due, due + 50 * MS)
-    effects.tell(("message", "paid"), due, due + 150 * MS, 1)
+    effects.note(("message", "paid"), due, due + 150 * MS, 1)
     assert took(effects) == (1, 151) and effects.measured == 1
 
 
@@ -33,27 +33,27 @@ def test_news_that_also_come_unasked_are_no_effects_even_of_earlier_actions(effe
     due = LATER + MS
     for kind in ("board", "paid"):
         effects.ask(due, due)
-        effects.tell(("message", kind), due, due + 20 * MS, 1)
+        effects.note(("message", kind), due, due + 20 * MS, 1)
     assert took(effects)[0] == 2
-    effects.tell(("message", "board"), 0, due + UNASKED_US + 1, 1)
+    effects.note(("message", "board"), 0, due + UNASKED_US + 1, 1)
     effects.ask(due, due)
-    effects.tell(("message", "board"), due, due + 20 * MS, 1)
+    effects.note(("message", "board"), due, due + 20 * MS, 1)
     assert took(effects)[0] == 1
 
 
 def test_what_a_newcomer_is_told_first_shows_nothing(effects):
     now = LATER + 10 * UNASKED_US
-    effects.tell(("message", "lines"), 0, now, now - UNASKED_US)
+    effects.note(("message", "lines"), 0, now, now - UNASKED_US)
     effects.ask(now, now)
-    effects.tell(("message", "lines"), now, now + 5 * MS, now - UNASKED_US)
+    effects.note(("message", "lines"), now, now + 5 * MS, now - UNASKED_US)
     assert took(effects)[0] == 1
 
 
 def test_news_that_come_late_or_after_the_first_are_no_effects(effects):
     due = LATER + MS
     effects.ask(due, due)
-    effects.tell(("ground", 28), due, due + WITHIN_US + 1, 1)
-    effects.tell(("error", None), 0, due + 5 * MS, 1)
+    effects.note(("ground", 28), due, due + WITHIN_US + 1, 1)
+    effects.note(("error", None), 0, due + 5 * MS, 1)
     assert took(effects)[0] == 0 and effects.measured == 1
 
 
@@ -61,5 +61,5 @@ def test_only_actions_that_are_due_in_the_measured_time_are_measured(effects):
     effects.end(LATER + 100)
     for due in (LATER - 1, LATER, LATER + 99, LATER + 100):
         effects.ask(due, due)
-        effects.tell(("values", None), due, due + MS, 1)
+        effects.note(("values", None), due, due + MS, 1)
     assert took(effects)[0] == effects.measured == 2 and effects.actions == 4

@@ -42,7 +42,7 @@ NOT_DONE = "not done"
 
 
 @dataclass
-class Step:
+class StepResult:
     """What came of a step. `says` has sentences: what is wrong, and what was not done. `output` is
     what its programs have printed, if it failed, and `story` the shortest world that fails."""
 
@@ -65,7 +65,7 @@ class Step:
 
 
 class Check:
-    """The steps for a game: a folder, or one file. Programs write reports into the folder `kept`."""
+    """The steps for a game: a folder, or one file. Programs write reports into a folder."""
 
     def __init__(self, game: Path, kept: Path) -> None:
         self._game, self._kept = game, kept
@@ -73,9 +73,9 @@ class Check:
         #: Whether the game loads, unless that has failed.
         self.loads = True
 
-    def types(self) -> Step:
+    def types(self) -> StepResult:
         """Write the types of the page, and check them and the game, if there is what does that."""
-        step, report = Step(), self._kept / "types.json"
+        step, report = StepResult(), self._kept / "types.json"
         code, output = self._flatlands("types", "--json", str(report))
         if not report.exists():
             self.loads = False
@@ -97,7 +97,7 @@ class Check:
                 step.fail(output, *_errors(output))
         return step
 
-    def _check_page(self, page: Path, step: Step) -> None:
+    def _check_page(self, page: Path, step: StepResult) -> None:
         tsc = _tsc(page)
         if tsc is None:
             step.says.append(
@@ -109,9 +109,9 @@ class Check:
         if code:
             step.fail(output, *_errors(output))
 
-    def tests(self) -> Step:
+    def tests(self) -> StepResult:
         """Run the tests."""
-        step, report = Step(), self._kept / "tests.xml"
+        step, report = StepResult(), self._kept / "tests.xml"
         if not has_tests(self._game):
             step.leave_out("there is no folder tests: flatlands new creates one to start from")
             return step
@@ -122,9 +122,9 @@ class Check:
             step.fail(output, *(_failures(report) if report.exists() else ()))
         return step
 
-    def simulate(self, seconds: float) -> Step:
+    def simulate(self, seconds: float) -> StepResult:
         """Play random worlds."""
-        step, report = Step(), self._kept / "simulate.json"
+        step, report = StepResult(), self._kept / "simulate.json"
         code, output = self._flatlands(
             "simulate", "--seconds", f"{seconds:g}", "--json", str(report)
         )
@@ -139,9 +139,9 @@ class Check:
             step.fail(output)
         return step
 
-    def swarm(self, seconds: float) -> Step:
+    def swarm(self, seconds: float) -> StepResult:
         """Let bots play on a server."""
-        step, report = Step(), self._kept / "swarm.json"
+        step, report = StepResult(), self._kept / "swarm.json"
         options = "--bots", str(BOTS), "--late", str(MOST_LATE_MS), "--seconds", f"{seconds:g}"
         code, output = self._flatlands("swarm", *options, "--json", str(report))
         [run] = json.loads(report.read_text())["runs"] if report.exists() else [None]
@@ -228,9 +228,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _all(given: argparse.Namespace, kept: Path) -> dict[str, Step]:
+def _all(given: argparse.Namespace, kept: Path) -> dict[str, StepResult]:
     """Do all steps, and show each; return them by name."""
-    check, steps = Check(given.game, kept), dict[str, Step]()
+    check, steps = Check(given.game, kept), dict[str, StepResult]()
     for name, about, do in (
         ("types", "", check.types),
         ("tests", "", check.tests),
@@ -242,7 +242,7 @@ def _all(given: argparse.Namespace, kept: Path) -> dict[str, Step]:
         if check.loads:
             step = steps[name] = do()
         else:
-            step = steps[name] = Step()
+            step = steps[name] = StepResult()
             step.leave_out("the game does not load: correct that first")
         step.seconds = round(time.monotonic() - begun, 1)
         print(f"{step.result} ({step.seconds} s)")
@@ -253,7 +253,7 @@ def _all(given: argparse.Namespace, kept: Path) -> dict[str, Step]:
     return steps
 
 
-def _verdict(steps: dict[str, Step]) -> int:
+def _verdict(steps: dict[str, StepResult]) -> int:
     """Print the verdict; return the exit code."""
     named = {
         result: ", ".join(name for name, step in steps.items() if step.result == result)

@@ -3,6 +3,8 @@
 import argparse
 import re
 import shutil
+import socket
+import subprocess
 import time
 from functools import partial
 from pathlib import Path
@@ -140,6 +142,89 @@ def test_what_a_bot_sees_is_printed_with_its_values():
     [coin] = ada.things("Coin")
     assert repr(coin) == f"Thing('Coin', {coin.id!r}, 3.5, 0.5, {{'worth': 2}})"
     assert repr(ada.me) == f"Player({ada.id}, 'Ada', {{'coins': 0, 'hidden': False}})"
+
+
+class Blocking(Hunt):
+    """Calls what blocks: in a hook that may not wait, or in one that may."""
+
+    def on_step(self, me, tiles):
+        self.blocked()
+
+    def blocked(self):
+        """Do nothing."""
+
+    @action()
+    def wait(self, me):
+        self.blocked()
+
+
+def connect():
+    """Begin to connect."""
+    with socket.socket() as some:
+        some.settimeout(0)
+        some.connect_ex(("127.0.0.1", 9))
+
+
+@pytest.mark.parametrize(
+    "call, name",
+    [
+        (lambda: time.sleep(0), "time.sleep"),
+        (lambda: socket.getaddrinfo("127.0.0.1", 80), "socket.getaddrinfo"),
+        (connect, "socket.connect"),
+        pytest.param(
+            lambda: subprocess.Popen(["/nowhere"]), "subprocess.Popen", marks=pytest.mark.process
+        ),
+    ],
+    ids=["sleep", "name", "socket", "program"],
+)
+def test_a_hook_that_may_not_wait_fails_if_it_calls_what_blocks(monkeypatch, call, name):
+    world = World(Blocking)
+    ada = world.join("Ada", at=(0, 0))
+    monkeypatch.setattr(Blocking, "blocked", lambda self: call())
+    ada.walk(1, 0)
+    with pytest.raises(RuntimeError, match=f"may not wait calls {name}, and everybody waits"):
+        world.run(1)
+    ada.walk(0, 0)
+    monkeypatch.setattr(Blocking, "blocked", lambda self: time.sleep(0))
+    ada.do("wait")
+    assert ada.errors() == []
+
+
+class Slow(Hunt):
+    """Sends what happens before and after a question to the store."""
+
+    def on_touch(self, me, coin):
+        me.send("begun")
+        me.send("taken", me.take(coin))
+
+
+def test_while_links_are_slow_so_is_the_store():
+    world = World(Slow)
+    ada = world.join("Ada", at=(0, 0))
+    world.delay(0.5)
+    ada.go(3.5, 0.5)
+    while ada.message("begun") is None:
+        world.run(0.01)
+    assert ada.message("taken") is None
+    world.run(2)
+    assert ada.message("taken") == [True]
+
+
+def test_hooks_of_one_node_wait_for_each_other_at_a_board():
+    class Board(Hunt):
+        @action(rate=9, burst=9)
+        def show(self, me):
+            me.send("board", [one.name for one in self.top("coins", 3)])
+
+    world = World(Board)
+    players = [world.join(name, at=(0, n)) for n, name in enumerate(("Ada", "Bob", "Cy"))]
+    world.run(1)
+    world.delay(0.5)
+    for player in players:
+        player.do("show")
+    assert [player.message("board") for player in players] == [None] * 3
+    world.run(5)
+    assert [player.message("board") for player in players] == [[[]]] * 3
 
 
 def test_nodes_are_cut_killed_stopped_and_started():

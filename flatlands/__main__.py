@@ -191,8 +191,13 @@ def simulate(game: Path, options: Sequence[str]) -> int:
 
 def check(game: Path, options: Sequence[str]) -> int:
     """Check a game."""
-    with packages("swarm"):
-        from flatlands.check import main as check_game
+    try:
+        with packages("swarm"):
+            from flatlands.check import main as check_game
+    except SystemExit as missing:
+        # The code 1 is for games in which something is wrong.
+        print(missing, file=sys.stderr)
+        return 2
     return check_game([str(game), *options])
 
 

@@ -283,8 +283,8 @@ def checking(folder, *options, **more):
 
 
 def told(folder, *options, busy=False):
-    """Check a game; return the exit code, and the object and the lines that are printed. `busy`: the
-    machine may be too busy for the swarm."""
+    """Check a game; return the exit code, and the object and the lines that are printed. `busy`:
+    the machine may be too busy for the swarm."""
     for _ in tries():
         with checking(folder, "--json", *options) as program:
             output, lines = program.communicate(timeout=20 * PATIENCE)
@@ -404,13 +404,22 @@ def test_options_that_make_no_sense_are_refused(folder, capsys, options, why):
     assert ended.value.code == 2 and why in capsys.readouterr().err
 
 
-def test_a_package_that_is_missing_is_named_before_anything_begins(folder, capsys, monkeypatch):
+@pytest.mark.parametrize("name", ["rich", "psutil"])
+def test_a_package_that_is_missing_is_named_before_anything_begins(
+    folder, capsys, monkeypatch, name
+):
     made(folder)
     capsys.readouterr()
-    monkeypatch.setattr("flatlands.check.find_spec", lambda name: None if name == "rich" else name)
+    if name == "psutil":
+        # flatlands.check itself imports it.
+        monkeypatch.delitem(sys.modules, "flatlands.check")
+        monkeypatch.delitem(sys.modules, "flatlands.loadtest.kit.processes")
+        monkeypatch.setitem(sys.modules, "psutil", None)
+    else:
+        monkeypatch.setattr("flatlands.check.find_spec", lambda it: None if it == name else it)
     assert main(["check", str(folder)]) == 2
     said = capsys.readouterr()
-    assert said.out == "" and said.err.startswith("flatlands: the package rich is not installed")
+    assert said.out == "" and said.err.startswith(f"flatlands: the package {name} is not installed")
 
 
 @pytest.mark.process

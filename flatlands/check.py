@@ -70,7 +70,7 @@ class Check:
     def __init__(self, game: Path, kept: Path) -> None:
         self._game, self._kept = game, kept
         self._folder = game if game.is_dir() else game.parent
-        #: Whether the game loads, unless that has failed.
+        #: False once the game was found not to load: then no other step can find anything.
         self.loads = True
 
     def types(self) -> StepResult:
@@ -181,9 +181,7 @@ def _tsc(page: Path) -> str | None:
 
 def _errors(output: str) -> list[str]:
     """Return the lines in which tsc or mypy say what is wrong."""
-    return [
-        line for line in output.splitlines() if "error" in line and not line.startswith("Found ")
-    ]
+    return [line for line in output.splitlines() if ": error" in line]
 
 
 def _failures(path: Path) -> list[str]:
@@ -214,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with signals.remembered(), tempfile.TemporaryDirectory(prefix="flatlands-check-") as kept:
             with shown:
-                steps = _all(given, Path(kept))
+                steps = _all(Check(given.game.resolve(), Path(kept)), given)
                 code = _verdict(steps)
     except signals.Interrupted:
         print("\nflatlands: the check was interrupted", file=sys.stderr)
@@ -228,9 +226,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _all(given: argparse.Namespace, kept: Path) -> dict[str, StepResult]:
-    """Do all steps, and show each; return them by name."""
-    check, steps = Check(given.game, kept), dict[str, StepResult]()
+def _all(check: Check, given: argparse.Namespace) -> dict[str, StepResult]:
+    """Do all steps, and show each; return what came of them by name."""
+    steps = dict[str, StepResult]()
     for name, about, do in (
         ("types", "", check.types),
         ("tests", "", check.tests),

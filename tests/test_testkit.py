@@ -409,7 +409,7 @@ def test_a_fault_is_found_in_random_worlds_and_shrunk(monkeypatch, game, fault, 
     "fault, first, found",
     [
         (count_twice, 40, r"on the board \w+ coins \w+ has \d+ points, and not \d+"),
-        (believe_no_writes, 18, r"in tile \(-?\d+, -?\d+\) of floor"),
+        (believe_no_writes, 47, r"in tile \(-?\d+, -?\d+\) of floor"),
     ],
     ids=["points", "node"],
 )

@@ -28,6 +28,7 @@ from flatlands.server.storage.upkeep import GROW_EVERY_MS, RECORDS_SWEEP_MS
 from flatlands.testkit import World
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
+from tests.processes import PATIENCE
 from tests.server.harness import Broken, Harness
 
 
@@ -367,6 +368,13 @@ def test_a_method_for_each_player_may_wait_for_the_store(monkeypatch):
     assert {world.game(1).best.read(name).ms for name in ("Ada", "Bob", "Eve", "Fay")} == {5}
 
 
+def wait_for(some, count):
+    """Let greenlets run until a list has so many items."""
+    with gevent.Timeout(PATIENCE):
+        while len(some) < count:
+            gevent.sleep(0.001)
+
+
 def test_calls_for_each_player_that_wait_come_one_after_the_other(monkeypatch):
     monkeypatch.setattr(schedule, "EACH_AT_ONCE", 1)
     answers = gevent.event.Event()
@@ -391,11 +399,11 @@ def test_calls_for_each_player_that_wait_come_one_after_the_other(monkeypatch):
         gone.connection.lose(1000)
     harness.run(1000)
     answers.set()
-    gevent.sleep(0.05)
+    wait_for(ended, 2)
     assert began == [ada.id, cid.id]
     assert ended == [None, harness.game_of().player(cid.id)]
     harness.run(1000)
-    gevent.sleep(0.05)
+    wait_for(ended, 3)
     assert began[2:] == [cid.id]
 
 

@@ -271,7 +271,8 @@ class StreamLink(Link):
 
     @abstractmethod
     def _log_in(self) -> None:
-        """Secure the new connection, log in, and subscribe to the wanted channels.
+        """Secure the new connection and log in. Subscribe to the wanted channels here, or in
+        `_begin`.
 
         It sends on `_connection` and reads replies from `_items`. Raises OSError.
         """
@@ -285,7 +286,8 @@ class StreamLink(Link):
     def _ping(self, number: int) -> bytes:
         """Return a packed ping with this number; its answer must lead to `_ponged` with the number.
 
-        A backend that answers each message (`batches_end_with_ping`) may leave the number out.
+        Where the server answers each message (`batches_end_with_ping` is False), it may leave the
+        number out.
         """
 
     # What all backends share.

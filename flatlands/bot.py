@@ -52,7 +52,8 @@ SILENCE_SECONDS = 15.0
 #: The time for which a bot waits for a message before it has its turn.
 TURN_SECONDS = 0.25
 
-#: Seconds, up to twice as many, until a key is sent again that was one too many.
+#: A key that was refused as one too many (`keys`) is sent again after this many seconds, or up to
+#: twice as many.
 KEY_AGAIN = 10.0
 
 #: The most by which a clock drifts between two pings.

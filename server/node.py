@@ -215,7 +215,7 @@ class Node:
     def _dispatch_peer_message(self, item: Message) -> None:
         """Pass on a message for all nodes, for this one, or for those that have or had a player."""
         if self.channels.is_square(item.channel):
-            # This node has just unsubscribed from it, or from a part.
+            # This node has just unsubscribed from it, or from an area of the map.
             return
         message = peer_protocol.read(item.payload)
         handler = self._handlers.get(type(message))

@@ -42,7 +42,7 @@ NARROW: Final = 256
 FOLLOWED: Final = 127
 
 #: A slot names nobody else in its square until this many ms after its player has left. A node that
-#: may have missed, that long ago, who has which slot must not read records.
+#: may have missed batches for that long must not read records: a slot may name another player.
 SLOT_RESTS: Final = 12_000
 
 #: What a game wrote on tiles: alternately the number of a layer, and its writes as bytes

@@ -76,9 +76,9 @@ class PlayerIndex:
 class UnsentMoves:
     """The players of a replica that have moved and whose moves clients have not been sent yet.
 
-    `before` is player -> its seq and ack before the first of these moves. `jumped` and `passed`
-    count events that are not in the last applied batch: those that its records have replaced, and
-    moves in `before` that something newer in it has replaced.
+    `before` is player -> its seq and ack before the first of these moves. For the last applied
+    batch, `jumped` is the number of older events that its records have replaced, and `passed` that
+    of moves in `before` that its enters, leaves and gones have replaced.
     """
 
     __slots__ = ("before", "jumped", "passed")

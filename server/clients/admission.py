@@ -68,7 +68,7 @@ class Spawn(NamedTuple):
     """The place at which a client begins, and its player, as decided by the worker to which it
     came.
 
-    A newcomer begins at this place with this id, and a player that comes back near it. `host` is
+    A newcomer begins at this place with this id; a returning player begins near it. `host` is
     the player that has invited it. It was passed from worker to worker `hops` times.
     """
 

@@ -43,7 +43,7 @@ def go(session: Session, number: int, t: int, x: int, y: int) -> None:
 
 
 def home(session: Session, number: int) -> None:
-    """Go back to where newcomers begin."""
+    """Go to the plaza, or from there back to where the player was."""
     if session.node.play.forbids_intent is not None:
         raise Refused("walk", WALKING_FORBIDDEN, None)
     session.accept_number(number)

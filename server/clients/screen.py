@@ -62,8 +62,8 @@ class ClientScreen:
         #: before it passed the player on.
         self.sent = self.earlier = 0
         self.tokens = tokens
-        # The mark: the oldest flush that is not acknowledged (0: all are). Then the node time at
-        # which it was sent, the bytes up to it, and those since.
+        # The mark: the flush whose acknowledgement is awaited (0: all are acknowledged). Then since
+        # what node time it is awaited, the bytes up to it, and those of later flushes.
         self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
         #: The incarnation and the position in the client's last token, and the persistent fields.
         self._token_of: tuple[int, tuple[int, int], dict[str, Any]] | None = None

@@ -420,7 +420,9 @@ class Game(Part[_M]):
         if not (isinstance(cls.me, type) and issubclass(cls.me, Me)):
             raise ValueError("`me` must be a class that inherits from Me")
         if not isinstance(cls.meets, int | float) or not 0 < cls.meets <= MEETS_MOST_TILES:
-            raise ValueError(f"meets must be 0 to {MEETS_MOST_TILES} tiles, not {cls.meets!r}")
+            raise ValueError(
+                f"meets must be more than 0 and at most {MEETS_MOST_TILES} tiles, not {cls.meets!r}"
+            )
         if cls.chat not in ("on", "off") and not _are_phrases(cls.chat):
             raise ValueError(
                 f'`chat` must be "on", "off", or a list of up to {PHRASES_MOST} texts, each as '

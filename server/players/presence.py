@@ -51,7 +51,7 @@ CLAIM_MS: Final = 30_000
 #: How long after the death of its node, or after it was passed on, a player may come back.
 ABSENT_MS: Final = 10_000
 
-#: How long all nodes have to answer who of these players is there.
+#: How long all nodes have to say which of the players that were asked for they have.
 ANSWERS_MS: Final = 500
 
 #: How many of those who have gone are claimed in a turn, and how often the game is called for one
@@ -115,7 +115,8 @@ class Presence:
         self._written: dict[int, _PlayerRow] = {}
         #: Those that it has tried to write when the store did not answer: they may be there or not.
         self._uncertain: dict[int, _PlayerRow] = {}
-        #: Since when those of them are absent who have not left here, or were last looked for.
+        #: Players who have such a row and are not here, though they have not left here -> since
+        #: when, or when they were last looked for.
         self._absent: dict[int, int] = {}
         #: The owners of this node's players; owner -> the ids of that person's players.
         self._owners: dict[int, str] = {}

@@ -149,9 +149,9 @@ class Takeovers:
         #: The ids of players that may be at another node too. A player is among them until it has
         #: left and been forgotten.
         self._announced = TimerQueue(self._loop, self._announce_due)
-        #: Players that were handed over, by their ids, until it is published that they are gone,
-        #: and the ids of those that another node has.
+        #: Players that were handed over, by their ids, until it is published that they are gone.
         self.released: dict[int, Resident] = {}
+        #: The ids of those of them that another node has published.
         self._arrived: set[int] = set()
         self._ending = TimerQueue(self._loop, self._vanish)
 

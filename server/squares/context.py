@@ -17,8 +17,8 @@ from flatlands.world.grid import Square
 from flatlands.world.replica import PlayerIndex, Replica, Tombstones
 from flatlands.world.track import UNIT
 
-#: At most once in this many seconds the link is renewed for a square from which nothing comes: all
-#: other squares are then asked for, and players may keep coming to where nothing helps.
+#: At most once in this many seconds the link is renewed for a square from which nothing comes: that
+#: costs a sync request for every other square on the link, and it may not help.
 RENEW_EVERY: Final = 600.0
 
 
@@ -34,8 +34,8 @@ class PlayerListener(Protocol):
     def enter_ignored(self, id: int, seq: int) -> None:
         """Another node has published an enter of a player whose seq is too low to be believed.
 
-        `seq` is the higher one: that with which the player was removed, or that which it has at a
-        node that is dead or stops, in any square.
+        `seq` is the higher one, which this node believes instead: that with which the player was
+        removed, or that which it has at a node that is dead or stopping, in any square.
         """
 
 

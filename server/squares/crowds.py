@@ -66,7 +66,8 @@ class Crowd:
         moved = self._moved
         if not content.others:
             return None
-        # Each event that is not sent is counted once, with the newer one that replaces it.
+        # What is sent of a player counts the player's older events that were not: those that its
+        # records have replaced are counted by `collect`.
         replaced = max(content.replaced - moved.jumped, 0) + moved.passed
         return protocol.body(BatchContent(b"", content.others, replaced))
 

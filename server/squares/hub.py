@@ -218,11 +218,12 @@ class Hub:
         return found
 
     def invalidate(self, square: Square, again: bool = False) -> None:
-        """Send a square's snapshot to its sessions just before the next flush, together with
-        others; `again`: and once more after them.
+        """Send a square's snapshot to its sessions just before the next flush, together with those
+        of other changed squares. `again`: send it once more after them, because a client ignores an
+        old entry of a player here while it has the player in another square.
 
-        A batch with the square to which a player has gone may still be waiting. If the client got
-        the square that the player left before that batch, it would have the player in no square.
+        It is not sent now, because a batch with the square to which a player has gone may still be
+        waiting: until that came, the client would have the player in no square.
         """
         self._changed.add(square)
         if again:

@@ -377,8 +377,8 @@ class Peers:
         return False
 
     def is_alive(self, node: int, since: float = inf) -> bool:
-        """Return whether another node is alive and, if it is stopping, has sent anything since a
-        time."""
+        """Return whether another node is alive. One that is stopping counts only if it has sent
+        anything since a time; by default it does not count."""
         peer = self.peers.get(node)
         return peer is not None and (peer.state != DRAINING or peer.last_message >= since)
 

@@ -73,8 +73,8 @@ class Upkeep:
                 loop.every(RECORDS_SWEEP_MS, partial(self._sweep, queue))
 
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Row]]:
-        """Yield the things in some squares, for the reader, after putting down the plots they touch
-        to be planted. It waits for the store."""
+        """Queue the plots that some squares touch for planting, then yield the things in these
+        squares, for the reader. It waits for the store."""
         # A store that this version of the game may not use is left as it is.
         self._items.learn(store)
         if self._plant is not None:

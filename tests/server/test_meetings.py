@@ -143,5 +143,5 @@ def test_in_a_crowd_exactly_those_players_meet_that_come_near():
 
 @pytest.mark.parametrize("meets", [0, -1, 7, "1"])
 def test_an_invalid_reach_is_refused(meets):
-    with pytest.raises(ValueError, match="meets must be 0 to 6 tiles"):
+    with pytest.raises(ValueError, match="meets must be more than 0 and at most 6 tiles, not "):
         type("Some", (Engine,), {"meets": meets})

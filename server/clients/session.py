@@ -23,7 +23,7 @@ from flatlands.server.runtime.limits import SEATS, SPECTATORS, Limits, Rate, Rat
 from flatlands.world.track import Intent
 
 #: ms after which the connection of a client that lags is ended.
-STUCK_AFTER: Final = 30_000
+STUCK_AFTER_MS: Final = 30_000
 
 #: An answer of the store comes within this time, or never.
 STORE_ANSWER_MS: Final = 3000
@@ -77,7 +77,7 @@ class Session(ClientScreen):
     __slots__ = (
         "opened_at",
         "limits",
-        "heard_at_ping",
+        "heard_at_ping_s",
         "rates",
         "intents",
         "_kinds",
@@ -104,7 +104,7 @@ class Session(ClientScreen):
         #: Node time at which it was opened, or last ceased to watch without playing.
         self.opened_at = node.loop.now()
         #: When the last message had come before the last ping, as `Connection.last_heard` has it.
-        self.heard_at_ping = 0.0
+        self.heard_at_ping_s = 0.0
         self.admission = admission
         self._kinds = kinds
         self.limits = limits

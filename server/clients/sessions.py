@@ -12,7 +12,7 @@ import gevent
 
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
-from flatlands.server.clients.session import STUCK_AFTER, Session
+from flatlands.server.clients.session import STUCK_AFTER_MS, Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.cluster.placement import Placement
 from flatlands.server.messages import protocol
@@ -24,16 +24,16 @@ from flatlands.server.runtime.limits import Limits
 from flatlands.server.runtime.loop import run_in_batches
 
 #: ms within which a new connection must send hello.
-HELLO_WITHIN = 5000
+HELLO_WITHIN_MS = 5000
 
 #: Seconds of silence after which a client is pinged.
-PING_AFTER = 25
+PING_AFTER_S = 25
 
 #: Seconds of silence after which the connection of a client that was pinged is ended.
-DEAD_AFTER = 60
+DEAD_AFTER_S = 60
 
 #: Seconds within which every session is checked once.
-ROUND = 10
+ROUND_S = 10
 
 #: The number of turns in which that is done. To check all at once would keep the loop from
 #: everything else for a tenth of a second.
@@ -143,7 +143,7 @@ class Sessions:
                 self._greeting.discard(session)
                 if session.connection.limited is not None:
                     session.connection.limited.stay()
-            elif session.owes_hello and now - session.opened_at >= HELLO_WITHIN:
+            elif session.owes_hello and now - session.opened_at >= HELLO_WITHIN_MS:
                 # With this code the page tries again, since it may itself have stood still.
                 session.refuse(Refused("hello", "no hello came in time", protocol.TRY_LATER))
                 self._greeting.discard(session)
@@ -154,7 +154,7 @@ class Sessions:
             sessions = list(self.all)
             at_once = len(sessions) // ROUND_TURNS + 1
             # An idle server sleeps for the whole round.
-            pause = ROUND / max(-(-len(sessions) // at_once), 1)
+            pause = ROUND_S / max(-(-len(sessions) // at_once), 1)
             run_in_batches(sessions, at_once, pause, self.check)
             gevent.sleep(pause)
 
@@ -177,14 +177,14 @@ class Sessions:
         now, heard_now = loop.now() - late, time.monotonic() - late / 1000
         connection = session.connection
         silent = heard_now - connection.last_heard
-        stuck = session.lags_since is not None and now - session.lags_since > STUCK_AFTER
+        stuck = session.lags_since is not None and now - session.lags_since > STUCK_AFTER_MS
         # On a busy node a round takes longer: no client is given up that was not pinged.
-        unanswered = session.heard_at_ping == connection.last_heard
-        if (silent > DEAD_AFTER and unanswered) or stuck:
+        unanswered = session.heard_at_ping_s == connection.last_heard
+        if (silent > DEAD_AFTER_S and unanswered) or stuck:
             self._node.stats["given_up"] += 1
             connection.abort()
-        elif silent > PING_AFTER:
-            session.heard_at_ping = connection.last_heard
+        elif silent > PING_AFTER_S:
+            session.heard_at_ping_s = connection.last_heard
             connection.ping()
 
 

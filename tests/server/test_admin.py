@@ -315,7 +315,7 @@ def test_a_handshake_that_is_refused_is_in_the_log(server):
 
 
 def test_a_client_without_hello_is_refused_once_though_it_does_not_hang_up(monkeypatch):
-    monkeypatch.setattr(sessions, "HELLO_WITHIN", 1000)
+    monkeypatch.setattr(sessions, "HELLO_WITHIN_MS", 1000)
     with inside() as server:
         assert SocketClient(server.port).until_closed()[0] == 1013
         until(lambda: stats(server)["connections"] == 0)

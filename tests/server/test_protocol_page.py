@@ -179,7 +179,7 @@ def seconds(ms):
 
 def from_to(seconds):
     """Return the range of a time that is checked once in a round, and so up to a round later."""
-    return f"{seconds} to {seconds + sessions.ROUND} s"
+    return f"{seconds} to {seconds + sessions.ROUND_S} s"
 
 
 #: What each page says, as a part of a sentence with the number from the source.
@@ -190,11 +190,11 @@ NUMBERS = {
         f"adds more than {sketches.RISE_MOST},",
         f"{sketches.NEAR_STEPS} + (|sx| - {sketches.NEAR_STEPS}) × {sketches.COARSE_STEPS})"
         f" × {sketches.STEP_UNITS}",
-        f"lagged for {from_to(session.STUCK_AFTER // 1000)}",
-        f"is silent for {from_to(sessions.PING_AFTER)}",
-        f"stays silent for {from_to(sessions.DEAD_AFTER)}",
+        f"lagged for {from_to(session.STUCK_AFTER_MS // 1000)}",
+        f"is silent for {from_to(sessions.PING_AFTER_S)}",
+        f"stays silent for {from_to(sessions.DEAD_AFTER_S)}",
         f"A message from a client has at most {protocol.MESSAGE_LIMIT} bytes",
-        f"a `hello` within {sessions.HELLO_WITHIN // 1000} seconds",
+        f"a `hello` within {sessions.HELLO_WITHIN_MS // 1000} seconds",
         f"1 to {texts.PLAYER_NAME_LIMIT} characters",
         f"1 to {texts.TEXT_LIMIT} characters",
         f"up to {protocol.TOKEN_LIMIT} characters",

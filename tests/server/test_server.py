@@ -59,7 +59,7 @@ def test_writes_are_as_far_apart_as_the_operator_wants():
 
 
 def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch):
-    monkeypatch.setattr(sessions, "HELLO_WITHIN", 2000)
+    monkeypatch.setattr(sessions, "HELLO_WITHIN_MS", 2000)
     with inside() as server:
         watcher = SocketClient(server.port)
         watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
@@ -184,7 +184,7 @@ def test_an_idle_server_sleeps():
 
 
 def test_a_silent_client_is_pinged_and_then_dropped_and_one_that_answers_stays(monkeypatch):
-    quick = {"ROUND": 0.5, "ROUND_TURNS": 5, "PING_AFTER": 0.3, "DEAD_AFTER": 3}
+    quick = {"ROUND_S": 0.5, "ROUND_TURNS": 5, "PING_AFTER_S": 0.3, "DEAD_AFTER_S": 3}
     for name, value in quick.items():
         monkeypatch.setattr(sessions, name, value)
     with inside() as server:

@@ -11,7 +11,7 @@ class Heard:
     """A session as the round sees it; its client was last heard at `at` seconds."""
 
     resident = lags_since = None
-    heard_at_ping = 0.0
+    heard_at_ping_s = 0.0
 
     def __init__(self, at):
         self.connection, self.last_heard, self.did = self, at, []

@@ -152,7 +152,9 @@ class Node:
         self.store_client.set_recovered_listener(self.reader.read_all)
         self.square_context.set_player_listener(self.takeovers)
         self.square_context.set_reader(self.reader.read)
-        peers.set_listeners(gone=self.subscriptions.drop, link_changed=self._send_link)
+        peers.set_listeners(
+            self.subscriptions.node_dead, self.subscriptions.node_forgotten, self._send_link
+        )
         self.residents.set_listeners(self.play.player_left, self.presence.player_changed)
         self.moderation.set_silenced_listener(self.play.player_silenced)
         self.delivery.set_news_listener(self.play.news)

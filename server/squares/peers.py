@@ -218,7 +218,8 @@ class Peers:
         self._bus = bus
         self._id = bus.node
         self._loop = loop = bus.loop
-        self._gone: Callable[[int, bool], None]
+        self._node_dead: Callable[[int], None]
+        self._node_forgotten: Callable[[int], None]
         self._link_changed: Callable[[], None]
         #: How much this node has, for its heartbeats.
         self.load = NodeLoad()
@@ -269,11 +270,15 @@ class Peers:
         self._beats = TimerQueue(loop, self._beat)
 
     def set_listeners(
-        self, gone: Callable[[int, bool], None], link_changed: Callable[[], None]
+        self,
+        node_dead: Callable[[int], None],
+        node_forgotten: Callable[[int], None],
+        link_changed: Callable[[], None],
     ) -> None:
-        """Call `gone` with the id of each node that is dead and False, and with True once it has
+        """Call `node_dead` with the id of each node that is dead, and `node_forgotten` once it has
         been silent for NODE_GONE_MS; and `link_changed` when `is_linked` has changed."""
-        self._gone, self._link_changed = gone, link_changed
+        self._node_dead, self._node_forgotten = node_dead, node_forgotten
+        self._link_changed = link_changed
 
     def set_load(self, load: NodeLoad) -> None:
         """Note the load of this node, as app.py has measured it."""
@@ -427,7 +432,7 @@ class Peers:
             # two URLs may name one broker. Its store is probably another one, too.
             self.note_incompatible(node, OTHER_BROKERS, silence)
             if self.peers.pop(node, None) or self.dead.pop(node, None):
-                self._gone(node, True)
+                self._node_forgotten(node)
             return
         peer = self._peer(node)
         if peer is not None:
@@ -538,11 +543,11 @@ class Peers:
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
                 self.dead[id] = peer
-                self._gone(id, False)
+                self._node_dead(id)
         for id, peer in list(self.dead.items()):
             if now - peer.silent_since > NODE_GONE_MS:
                 del self.dead[id]
-                self._gone(id, True)
+                self._node_forgotten(id)
         for who, (until, _) in list(self.incompatible.items()):
             if now > until:
                 del self.incompatible[who]

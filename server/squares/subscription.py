@@ -470,7 +470,7 @@ class Subscription:
             cursor = self.cursors.get(node)
             known = 0 if cursor is None else cursor.last
             if cursor is not None and number >= known:
-                context.loop.stats["repairs"] += self._remove_all(node)
+                context.loop.stats["repairs"] += self.remove_all(node)
             if context.layer_registry.layers:
                 # It may have written something, too.
                 whole = cursor is not None and cursor.number == number
@@ -582,10 +582,10 @@ class Subscription:
 
     # What other nodes no longer have.
 
-    def drop(self, node: int, *, computers: bool) -> None:
-        """Remove the players of a node that is dead; computer players only with `computers`: then
-        no other node will take them on."""
-        self._remove_all(node, () if computers else self._computer_players())
+    def remove_people(self, node: int) -> bool:
+        """Remove a node's players but its computer players, which another node may take on; return
+        whether there were any."""
+        return self.remove_all(node, self._computer_players())
 
     def _computer_players(self) -> list[int]:
         """Return the computer players here, except those that another node has published since."""
@@ -597,7 +597,7 @@ class Subscription:
             and all(other.players[id].seq <= player.seq for other in player_index.of(id))
         ]
 
-    def _remove_all(self, node: int, but: Collection[int] = ()) -> bool:
+    def remove_all(self, node: int, but: Collection[int] = ()) -> bool:
         """Remove a node's players, except `but`, and its cursor; return whether there were any."""
         last_heard = self.cursors[node].last_heard if node in self.cursors else 0
         if self.cursors.pop(node, None) is not None:
@@ -631,7 +631,7 @@ class Subscription:
             if silent > now:
                 soonest = min(soonest, silent)
             elif not self.replica.hosts(node):
-                self._remove_all(node)
+                self.remove_all(node)
             elif not context.peers.is_alive(node, self.sync.returned_at):
                 # One that is dead, or stops, keeps its players here until Peers forgets it. It may
                 # live again.
@@ -641,7 +641,7 @@ class Subscription:
                 # from it elsewhere since it was asked, it lives, and has nobody here.
                 speaks = context.peers.peers[node].last_message >= self.sync.returned_at
                 keeps = not speaks and cursor.last_heard > now - NODE_GONE_MS
-                lost = self._remove_all(node, self._computer_players() if keeps else ())
+                lost = self.remove_people(node) if keeps else self.remove_all(node)
                 context.loop.stats["repairs"] += lost
                 soonest = min(soonest, now + CHECK_AGAIN)
             else:

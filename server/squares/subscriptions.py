@@ -169,8 +169,13 @@ class Subscriptions:
                 self._loop.stats["resets"] += 1
                 subscription.reset()
 
-    def drop(self, node: int, computers: bool) -> None:
-        """Remove the players of a node that is dead; computer players only with `computers`: then
-        no other node will take them on."""
+    def node_dead(self, node: int) -> None:
+        """Remove the players of a node that is dead, but not its computer players: another node may
+        take them on."""
         for square in tuple(self._context.squares_by_node.get(node, ())):
-            self.by_square[square].drop(node, computers=computers)
+            self.by_square[square].remove_people(node)
+
+    def node_forgotten(self, node: int) -> None:
+        """Remove whatever is left of the players of a node that has long been silent."""
+        for square in tuple(self._context.squares_by_node.get(node, ())):
+            self.by_square[square].remove_all(node)

@@ -238,7 +238,7 @@ class Presence:
             and (id not in there or there[id].incarnation <= row.incarnation)
         }
         self._write(store, {**new, **brief})
-        self._remove(store, {**self._own(there, left), **brief})
+        self._remove(store, {**self._rows_of_this_node(there, left), **brief})
         dead = [
             (lease.id, {int(row.id): _PlayerRow(*msgpack.unpackb(row.body)) for row in rows})
             for lease in store.claim(self._leases, 1, CLAIM_MS)
@@ -260,11 +260,12 @@ class Presence:
                 rows[int(id)] = _PlayerRow(*msgpack.unpackb(item.body))
         return rows
 
-    def _own(
+    def _rows_of_this_node(
         self, there: dict[int, _PlayerRow], rows: dict[int, _PlayerRow]
     ) -> dict[int, _PlayerRow]:
-        """Return those of the rows `there` that this node has written of the players of `rows`, and
-        that are no newer. This node may not have their terms, if the store did not answer."""
+        """Return those of the rows `there` that this node has written, and that are no newer than
+        the player's in `rows`. Their terms may differ from those that this node knows, if the store
+        did not answer when it wrote them."""
         return {
             id: row
             for id, row in there.items()
@@ -334,12 +335,15 @@ class Presence:
         that had them, if that is given."""
 
         def answered(absent: list[int]) -> None:
-            self._store_client.ask(lambda store: question(store, absent), lambda _none: done())
-
-        def question(store: Store, absent: list[int]) -> None:
             gone = {id: rows[id] for id in absent}
-            self._remove(store, self._own(self._read(store, gone), gone) if node is None else gone)
-            if node is not None:
+            self._store_client.ask(lambda store: remove_absent(store, gone), lambda _none: done())
+
+        def remove_absent(store: Store, gone: dict[int, _PlayerRow]) -> None:
+            if node is None:
+                there = self._read(store, gone)
+                self._remove(store, self._rows_of_this_node(there, gone))
+            else:
+                self._remove(store, gone)
                 store.done(self._leases, [node])
 
         def done() -> None:

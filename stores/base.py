@@ -130,9 +130,11 @@ class Then(NamedTuple):
     scores: Sequence[Score]
 
 
-class Backend(ABC):
-    """The calls of one kind of store, made in the thread of that store. Arguments are within the
-    limits."""
+class StoreOperations(ABC):
+    """What one kind of store implements; subclass Store for that. Each method does what the method
+    of Store does that has its name without the underscore, or as it says itself. It is called in
+    the thread of the store, with arguments within the limits, and raises StoreError.
+    """
 
     @abstractmethod
     def _open(self) -> object: ...
@@ -191,10 +193,12 @@ class Backend(ABC):
     def _close(self) -> None: ...
 
 
-class Store(Backend):
-    """A store, whose calls its backend answers one by one in a thread of its own. Only the calling
-    greenlet waits for an answer, never the event loop, and any greenlet may call. When a call
-    fails, those that waited for it fail with it, so that none waits for many to fail in turn.
+class Store(StoreOperations):
+    """A store. A kind of store inherits from it, and implements the methods of StoreOperations.
+
+    Calls are done one by one in a thread of its own. Only the calling greenlet waits for an answer,
+    never the event loop, and any greenlet may call. When a call fails, those that waited for it
+    fail with it, so that none waits for many to fail in turn.
 
     Each call takes effect as a whole or not at all. Each may raise StoreError, and ValueError for
     what is beyond the limits above. Times are the store's own, so the clocks of nodes need not
@@ -373,7 +377,7 @@ class Store(Backend):
             last = piece[-1]
 
     def sizes(self) -> list[Size]:
-        """Return the parts in which the backend keeps what it has, with their sizes.
+        """Return the parts in which the store keeps what it has, with their sizes.
 
         In a file these are tables and indexes, of all worlds together, in whole pages. In Redis
         they are the keys of this world; a large one is sampled. Finding out reads everything.

@@ -395,13 +395,13 @@ class World:
         """Make waiting at a node fail wherever a server forbids it, and take its time elsewhere."""
         wait = host.node.store_client.wait
 
-        def waits(question: Callable[[Store], object]) -> Any:
+        def waits(operation: Callable[[Store], object]) -> Any:
             if not isinstance(getcurrent(), HookGreenlet):
                 if self._moves:
                     raise RuntimeError("a callback of the event loop may not wait for the store")
-                return wait(question)
+                return wait(operation)
             self._pause(host)
-            answer = wait(question)
+            answer = wait(operation)
             self._pause(host)
             return answer
 

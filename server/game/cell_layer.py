@@ -384,7 +384,7 @@ class CellLayer:
         oldest, put, new = self._oldest_unsaved, Put(), self._new_tiles
         self._is_saving, self._oldest_in_saving, self._oldest_unsaved = True, oldest, NEVER_DUE_MS
 
-        def question(store: Store) -> _Counts | None:
+        def operation(store: Store) -> _Counts | None:
             self.rows.give(store, saving, put, now)
             return self._read_counts(store) if counts_due else None
 
@@ -398,7 +398,7 @@ class CellLayer:
             self._oldest_unsaved = min(self._oldest_unsaved, oldest)
             self._requeue(saving)
 
-        self.store_client.ask(question, answered, failed)
+        self.store_client.ask(operation, answered, failed)
 
     def _end_saving(self, put: Put) -> None:
         """Let the next writes be saved, and publish what was `put`, if it was not published

@@ -183,7 +183,7 @@ def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
     node = part.node
     read = [name for name in tables if re.search(rf"\b{name}\b", " ".join(statements))]
 
-    def question(store: Store) -> list[list[Row]]:
+    def operation(store: Store) -> list[list[Row]]:
         with closing(sqlite3.connect(":memory:", check_same_thread=False)) as database:
             [page_size] = database.execute("PRAGMA page_size").fetchone()
             # The limit that QueryRunner sets counts the memory of the store in this process too.
@@ -193,7 +193,7 @@ def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
             fill(database, tables, read, source)
             return [_answer(database, each) for each in statements]
 
-    found: list[list[Row]] = node.store_client.wait(question)
+    found: list[list[Row]] = node.store_client.wait(operation)
     return found
 
 

@@ -88,23 +88,23 @@ class Boards:
         """Give a player its current name on all boards, if it is on any."""
         queue, item = self.entry(owner, player, name)
 
-        def question(store: Store) -> None:
+        def operation(store: Store) -> None:
             for there in store.group(queue, owner):
                 if there.body != item.body:
                     store.take(queue, owner, [(queue, item)], only=there.body)
 
-        self._store_client.ask(question, lambda _none: None)
+        self._store_client.ask(operation, lambda _none: None)
 
     def clear(self, name: str) -> None:
         """Forget a name, because an operator wants it. Its players get one with their next point.
         It waits for the store. Raises StoreUnavailable."""
 
-        def question(store: Store) -> None:
+        def operation(store: Store) -> None:
             for item in store.each(NAMES):
                 if read_entry(item.body)[1] == name:
                     store.take(NAMES, item.id, only=item.body)
 
-        self._store_client.wait(question)
+        self._store_client.wait(operation)
         self._tops.clear()
 
 

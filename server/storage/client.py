@@ -16,8 +16,8 @@ from flatlands.stores.base import Store, StoreError
 
 log = logging.getLogger("flatlands")
 
-#: The most questions that may wait at a time. More are not asked, as if the store did not answer.
-QUESTIONS_MOST = 200
+#: The most operations that may wait at a time. More are not begun, as if the store did not answer.
+OPERATIONS_MOST = 200
 
 #: How long after its last failure a store counts as failing, and longer if it has written nothing
 #: since. Each node writes every few seconds (cluster/split_brain.py).
@@ -56,7 +56,7 @@ class StoreClient:
         self.store = store
         self._loop = loop
         self._spawn = spawn
-        #: How many questions wait for their answers.
+        #: How many operations wait for their results.
         self.waiting = 0
         #: Why the store fails, as a sentence; None if it does not.
         self.trouble: str | None = None
@@ -80,28 +80,28 @@ class StoreClient:
         return "" if self.store is None else self.store.identity
 
     def close(self) -> None:
-        """Close the store, at once. Questions that wait are not answered any more."""
+        """Close the store, at once. Operations that wait are not done any more."""
         store, self.store = self.store, None
         if store is not None:
             store.close()
 
     def ask(
         self,
-        question: Callable[[Store], _T],
+        operation: Callable[[Store], _T],
         answered: Callable[[_T], None],
         failed: Callable[[], None] = _ignore,
     ) -> None:
-        """Call `question` with the store in a greenlet, where it may wait, and `answered` with its
-        result. If the store fails, or too many questions wait, call `failed` instead."""
+        """Call `operation` with the store in a greenlet, where it may wait, and `answered` with its
+        result. If the store fails, or too many operations wait, call `failed` instead."""
         store = self._begin()
         if store is None:
             failed()
         else:
-            self._spawn(self._ask, store, question, answered, failed)
+            self._spawn(self._ask, store, operation, answered, failed)
 
-    def wait(self, question: Callable[[Store], _T]) -> _T:
-        """Call `question` with the store, and return what it returns. Only the calling greenlet
-        waits. Raises StoreUnavailable, whatever the question raises, and RuntimeError where nobody
+    def wait(self, operation: Callable[[Store], _T]) -> _T:
+        """Call `operation` with the store, and return what it returns. Only the calling greenlet
+        waits. Raises StoreUnavailable, whatever the operation raises, and RuntimeError where nobody
         may wait."""
         asking = gevent.getcurrent()
         if asking is gevent.get_hub():
@@ -115,15 +115,15 @@ class StoreClient:
                 raise StoreUnavailable(UNAVAILABLE)
             self._asking.add(asking)
             try:
-                return self._answer(store, question)
+                return self._answer(store, operation)
             except StoreError:
                 raise StoreUnavailable(UNAVAILABLE) from None
             finally:
                 self._asking.discard(asking)
 
     def _begin(self) -> Store | None:
-        """Count a question, and return the store to ask; None if it may not be asked."""
-        if self.store is None or self.waiting >= QUESTIONS_MOST:
+        """Count an operation, and return the store to ask; None if it may not be asked."""
+        if self.store is None or self.waiting >= OPERATIONS_MOST:
             self._loop.stats["store_crowded"] += self.store is not None
             return None
         self.waiting += 1
@@ -132,12 +132,12 @@ class StoreClient:
     def _ask(
         self,
         store: Store,
-        question: Callable[[Store], _T],
+        operation: Callable[[Store], _T],
         answered: Callable[[_T], None],
         failed: Callable[[], None],
     ) -> None:
         try:
-            answer = self._answer(store, question)
+            answer = self._answer(store, operation)
         except StoreError:
             self._loop.guarded(failed)
         except Exception:
@@ -146,11 +146,11 @@ class StoreClient:
         else:
             self._loop.guarded(answered, answer)
 
-    def _answer(self, store: Store, question: Callable[[Store], _T]) -> _T:
-        """Return the answer to a question that was counted, and note whether the store fails."""
+    def _answer(self, store: Store, operation: Callable[[Store], _T]) -> _T:
+        """Return the result of an operation that was counted, and note whether the store fails."""
         asked = self._loop.seconds()
         try:
-            answer = question(store)
+            answer = operation(store)
         except StoreError as error:
             self._failed(store, str(error))
             raise

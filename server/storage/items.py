@@ -115,20 +115,20 @@ class Items:
         self._skips = LogLimit()
         subscriptions.declare_things({n: declare(kind) for n, kind in things.items()})
 
-    # Questions to the store.
+    # Operations on the store.
 
-    def wait(self, question: Callable[[Store], _T]) -> _T:
+    def wait(self, operation: Callable[[Store], _T]) -> _T:
         """Call the store, once the versions of all kinds were read. It waits. Raises
-        StoreUnavailable, and what the question raises."""
-        return self._store_client.wait(lambda store: self._learned(store, question))
+        StoreUnavailable, and what the operation raises."""
+        return self._store_client.wait(lambda store: self._learned(store, operation))
 
-    def ask(self, question: Callable[[Store], _T], answered: Callable[[_T], None]) -> None:
+    def ask(self, operation: Callable[[Store], _T], answered: Callable[[_T], None]) -> None:
         """Do the same without waiting, and call `answered` with the answer."""
-        self._store_client.ask(lambda store: self._learned(store, question), answered)
+        self._store_client.ask(lambda store: self._learned(store, operation), answered)
 
-    def _learned(self, store: Store, question: Callable[[Store], _T]) -> _T:
+    def _learned(self, store: Store, operation: Callable[[Store], _T]) -> _T:
         self.learn(store)
-        return question(store)
+        return operation(store)
 
     def learn(self, store: Store) -> None:
         """Find out the versions of all kinds. It waits for the store. Raises StoreError."""
@@ -297,7 +297,7 @@ class Items:
         queue = self._place_of(one)[0]
         following, points = self._following(then), list(scores)
 
-        def question(store: Store) -> bool:
+        def operation(store: Store) -> bool:
             items = [*also, *map(self.item, following)]
             for body in self._bodies(store, one):
                 if store.take(queue, one.id, items, points, only=body) is not None:
@@ -306,7 +306,7 @@ class Items:
                     return True
             return False
 
-        taken = self.wait(question)
+        taken = self.wait(operation)
         gone = [one] if isinstance(one, Thing) else []
         if taken:
             self._loop.stats["things_taken"] += len(gone)
@@ -374,7 +374,7 @@ class Items:
             )
         some, done = self.check_things(things, by_player=True), [] if done is None else done
 
-        def question(store: Store) -> None:
+        def operation(store: Store) -> None:
             squares = {name_of(self.square(thing)) for thing in some}
             if any(len(store.group(self.queue, square)) >= CROWDED for square in squares):
                 raise Refused("room", NO_ROOM, None)
@@ -383,7 +383,7 @@ class Items:
                 done.append(thing)
 
         try:
-            self.wait(question)
+            self.wait(operation)
         finally:
             self._loop.stats["things_put"] += len(done)
             self.publish(done)
@@ -422,8 +422,8 @@ class Items:
 
     def free(self, store: Store, one: Thing | Record, body: bytes) -> None:
         """Free the quota of a thing that is not there any more, and had this body."""
-        for place in msgpack.unpackb(body)[5:] if isinstance(one, Thing) else ():
-            store.take(self.queue, place)
+        for unit in msgpack.unpackb(body)[5:] if isinstance(one, Thing) else ():
+            store.take(self.queue, unit)
 
     # What operators do.
 
@@ -432,7 +432,7 @@ class Items:
         planted, or has a text."""
         gone: list[Thing] = []
 
-        def question(store: Store) -> None:
+        def operation(store: Store) -> None:
             for item in store.group(self.queue, name_of(square)):
                 found = self.read_thing(item.id, item.body)
                 if found is not None:
@@ -443,7 +443,7 @@ class Items:
                         self.free(store, thing, item.body)
 
         try:
-            self.wait(question)
+            self.wait(operation)
         finally:
             self.publish([], gone)
 
@@ -451,7 +451,7 @@ class Items:
         """Replace a name in all things and records."""
         placed: list[Thing] = []
 
-        def question(store: Store) -> None:
+        def operation(store: Store) -> None:
             for queue, item, one, waits in self._all(store):
                 if not (bad := one._named(name, NO_NAME)):
                     continue
@@ -462,7 +462,7 @@ class Items:
                     placed.append(after)
 
         try:
-            self.wait(question)
+            self.wait(operation)
         finally:
             self.publish(placed)
 

@@ -150,7 +150,7 @@ class Lease(Generic[_Found]):
             self._release()
 
     def _release(self) -> None:
-        def question(store: Store) -> None:
+        def operation(store: Store) -> None:
             if self.held:
                 self._holder.write(store)
                 # The item is only due, and not removed: so the numbers of claims go on.
@@ -159,4 +159,4 @@ class Lease(Generic[_Found]):
         def gone(_none: None = None) -> None:
             self.held = False
 
-        self._store_client.ask(question, gone, gone)
+        self._store_client.ask(operation, gone, gone)

@@ -69,7 +69,7 @@ class Records(Generic[_R]):
             added = self._read(item) is None
             return self._item(record) if added else None
 
-        def question(store: Store) -> bool:
+        def operation(store: Store) -> bool:
             # One that is over may still be there.
             if not store.put(self._queue, [self._item(record)]):
                 store.change(self._queue, record.id, unless_there)
@@ -80,7 +80,7 @@ class Records(Generic[_R]):
                     store.take(self._queue, old.id, only=old.body)
             return True
 
-        return self._items.wait(question)
+        return self._items.wait(operation)
 
     def change(self, id: str, how: Callable[[_R | None], _R | None]) -> _R | None:
         """Replace the record of an id, or None if there is none, with what `how` makes of it;

@@ -67,7 +67,7 @@ def transact(
     if len({each[1:] for each in wanted}) < len(wanted):
         raise ValueError("a transaction reads each thing and record once")
 
-    def question(store: Store) -> _Plan | None:
+    def operation(store: Store) -> _Plan | None:
         for _ in range(TRIES):
             read = _read_all(items, store, wanted)
             transaction = how(*[each.what for each in read])
@@ -86,7 +86,7 @@ def transact(
                     raise Refused("exists", f"there is a {id} already", None)
         raise Refused("busy", "too many want to change this at once: try again", None)
 
-    done = items.wait(question)
+    done = items.wait(operation)
     if done is not None:
         items.publish(done.there, done.gone)
     return done is not None

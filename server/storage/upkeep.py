@@ -98,11 +98,11 @@ class Upkeep:
     def _sweep(self, queue: str) -> None:
         """Remove records that are over, some time later."""
 
-        def question(store: Store) -> None:
+        def operation(store: Store) -> None:
             over = store.claim(queue, CALL_ITEMS_MOST, GROW_CLAIMED_MS)
             store.done(queue, [one.id for one in over])
 
-        self._items.ask(question, _nothing)
+        self._items.ask(operation, _nothing)
 
     def _grow(self) -> None:
         # A node at which nobody plays leaves this to the others.
@@ -145,7 +145,7 @@ class Upkeep:
         publish that. If this node was slow, another one has done so, or a player has changed it."""
         items = self._items
 
-        def question(store: Store) -> int:
+        def operation(store: Store) -> int:
             done = store.done(self._queue, [thing.id], [items.item(thing)] if waits else [])
             if done and not waits:
                 items.free(store, thing, items.pack(thing))
@@ -156,7 +156,7 @@ class Upkeep:
                 self._loop.stats["things_planted"] += waits
                 items.publish(*([thing], []) if waits else ([], [thing]))
 
-        items.ask(question, answered)
+        items.ask(operation, answered)
 
     def _plant_plot(self, id: str) -> None:
         """Put what the game plants in a plot in place of its item, which this node has claimed;
@@ -167,7 +167,7 @@ class Upkeep:
         items, coming = self._items, planted or []
         squares = {name_of(items.square(thing)) for thing in coming if not thing.after}
 
-        def question(store: Store) -> set[tuple[str, bytes]]:
+        def operation(store: Store) -> set[tuple[str, bytes]]:
             then = [*map(items.item, coming), (self._queue, Item(id, lasts, "", PLANTED))]
             store.done(self._queue, [id], then)
             # There may be something with the same id already, and a lease may have ended.
@@ -178,7 +178,7 @@ class Upkeep:
             self._loop.stats["things_planted"] += len(placed)
             items.publish(placed)
 
-        items.ask(question, answered)
+        items.ask(operation, answered)
 
     def _without_quota(self, claimed: list[Claimed]) -> list[Claimed]:
         """Free the units of quota among what is due if no thing has them any more; return the

@@ -366,12 +366,12 @@ class Inspector:
         kind, items = self._record_kind(name), self._play.items
         queue = items.records[kind]
 
-        def question(store: Store) -> tuple[list[Item], int]:
+        def operation(store: Store) -> tuple[list[Item], int]:
             some = store.group(queue, group_of(id)) if id else store.each(queue)
             fit = (item for item in some if item.id.startswith(id))
             return list(islice(fit, RECORDS_SHOWN)), store.count(queue)
 
-        found, count = items.wait(question)
+        found, count = items.wait(operation)
         shown: list[Shown] = []
         for item in found:
             try:

@@ -377,7 +377,7 @@ def test_a_layer_of_a_large_square_is_kept_in_parts(monkeypatch):
     assert floor[0, 0] == floor[15, 15] == 3
 
 
-def fail(question, answered, failed=lambda: None):
+def fail(operation, answered, failed=lambda: None):
     """Ask a store that gives no answer."""
     failed()
 

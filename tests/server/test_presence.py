@@ -120,7 +120,7 @@ def test_a_player_is_called_gone_whose_next_node_dies_before_it_has_written_a_ro
         ada = world.join("Ada", 0, at=(1, 1))
         world.run(3)
         next_client = world._harness.hosts[1].node.store_client
-        lost.setattr(next_client, "ask", lambda _question, _answered, failed=print: failed())
+        lost.setattr(next_client, "ask", lambda _operation, _answered, failed=print: failed())
         ada.back(1)
         world.run(2)
         world.kill(1)

@@ -117,7 +117,7 @@ def test_two_changes_to_a_record_at_the_same_time_both_count(world):
     # Code that runs within a step may not wait there: the store is asked directly.
     real = other._items._store_client
     other._items._store_client = type(
-        "Now", (), {"wait": lambda self, question: question(real.store)}
+        "Now", (), {"wait": lambda self, operation: operation(real.store)}
     )()
     assert one.change("sum", add).ms == 6
     assert calls == [None, 5] and one.read("sum").ms == 6

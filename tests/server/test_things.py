@@ -607,11 +607,11 @@ def test_a_thing_that_waits_and_that_two_nodes_claimed_lies_there_once(orchard):
     # The first node has claimed both things, and its lease ends before it continues.
     late = []
     done = first.node.store_client.ask
-    first.node.store_client.ask = lambda *question: late.append(question)
+    first.node.store_client.ask = lambda *arguments: late.append(arguments)
     second.node.store_client.store.claim = lambda *_: []
     harness.run(1500)
     first.node.store_client.ask = done
-    claim = [question for question in late if question[1].__name__ == "_claimed"][-1]
+    claim = [arguments for arguments in late if arguments[1].__name__ == "_claimed"][-1]
     claimed = claim[0](store)
     assert len(claimed) == 2
     del second.node.store_client.store.claim
@@ -673,7 +673,7 @@ def test_many_looks_at_a_board_are_one_question_to_the_store(orchard):
         return [1]
 
     boards._read = slow
-    boards._store_client.wait = lambda question: question(None)
+    boards._store_client.wait = lambda operation: operation(None)
     looking = [gevent.spawn(boards.top, "apples", 5) for _ in range(20)]
     gevent.sleep(0)
     gate.set()

@@ -123,7 +123,7 @@ class Things:
                 # A request from a hook, which may wait.
                 gevent.spawn(call, *arguments)
                 return
-            store, question, answered, failed = arguments
+            store, operation, answered, failed = arguments
 
             def later() -> None:
                 result: Any = None
@@ -131,7 +131,7 @@ class Things:
                 try:
                     # A request that is not answered may still have taken effect.
                     if error is None or self._harness.chance.random() < 0.5:
-                        result = question(store)
+                        result = operation(store)
                 except StoreError as failure:
                     error = error or failure
 

@@ -357,7 +357,11 @@ class Subscription:
         elif isinstance(message, FullState):
             self._apply_full_state(message)
         else:
-            self._compare_keepalive(message)
+            self._context.peers.note_message(message.node, message.sent)
+            if message.inhabited:
+                self._compare_keepalive(message)
+            else:
+                self._apply_empty_keepalive(message)
 
     def _receive_batch(self, batch: Batch, payload: bytes) -> None:
         """Apply a batch, this node's own or another's. Raises Malformed."""
@@ -462,25 +466,9 @@ class Subscription:
             self.view.invalidate()
 
     def _compare_keepalive(self, keepalive: Keepalive) -> None:
-        """Compare the number of a node's last batch or full state here with what has come."""
-        node, number = keepalive.node, keepalive.number
-        context, now = self._context, self._context.loop.now()
-        context.peers.note_message(node, keepalive.sent)
-        if not keepalive.inhabited:
-            cursor = self.cursors.get(node)
-            known = 0 if cursor is None else cursor.last
-            if cursor is not None and number >= known:
-                context.loop.stats["repairs"] += self.remove_all(node)
-            if context.layer_registry.layers:
-                # It may have written something, too.
-                whole = cursor is not None and cursor.number == number
-                cursor = self._cursor(node, now)
-                cursor.last = max(number, known)
-                if whole:
-                    cursor.number = number
-                elif number > known:
-                    self.sync.request_after_gap(node)
-            return
+        """Compare the number of the last batch or full state of a node, which has players here,
+        with what has come."""
+        node, number, now = keepalive.node, keepalive.number, self._context.loop.now()
         cursor = self._cursor(node, now)
         if number < cursor.last:
             return
@@ -490,8 +478,24 @@ class Subscription:
             return
         if cursor.number or now - self.sync.requested_at > FULL_STATE_EVERY_MS:
             # Otherwise its answer to this node's first sync request here is still under way.
-            context.loop.stats["repairs"] += 1
+            self._context.loop.stats["repairs"] += 1
         self.sync.request_after_gap(node)
+
+    def _apply_empty_keepalive(self, keepalive: Keepalive) -> None:
+        """Remove the players of a node that has none here, and ask for what it may have written."""
+        node, number, context = keepalive.node, keepalive.number, self._context
+        cursor = self.cursors.get(node)
+        known = 0 if cursor is None else cursor.last
+        if cursor is not None and number >= known:
+            context.loop.stats["repairs"] += self.remove_all(node)
+        if context.layer_registry.layers:
+            whole = cursor is not None and cursor.number == number
+            cursor = self._cursor(node, context.loop.now())
+            cursor.last = max(number, known)
+            if whole:
+                cursor.number = number
+            elif number > known:
+                self.sync.request_after_gap(node)
 
     def _cursor(self, node: int, now: int) -> PeerCursor:
         """Return the cursor of another node, which may be new.
@@ -627,29 +631,37 @@ class Subscription:
             return
         soonest = now + SILENT_AFTER
         for node, cursor in list(self.cursors.items()):
-            silent = cursor.last_heard + SILENT_AFTER
-            if silent > now:
-                soonest = min(soonest, silent)
-            elif not self.replica.hosts(node):
-                self.remove_all(node)
-            elif not context.peers.is_alive(node, self.sync.returned_at):
-                # One that is dead, or stops, keeps its players here until Peers forgets it. It may
-                # live again.
-                soonest = min(soonest, now + CHECK_AGAIN)
-            elif self.sync.is_confirmed and silent <= self.sync.returned_at <= now - LOST_AFTER:
-                # If it is dead, another node will have its computer players soon. If anything came
-                # from it elsewhere since it was asked, it lives, and has nobody here.
-                speaks = context.peers.peers[node].last_message >= self.sync.returned_at
-                keeps = not speaks and cursor.last_heard > now - NODE_GONE_MS
-                lost = self.remove_people(node) if keeps else self.remove_all(node)
-                context.loop.stats["repairs"] += lost
+            silent_from = cursor.last_heard + SILENT_AFTER
+            if silent_from > now:
+                soonest = min(soonest, silent_from)
+            elif self.replica.hosts(node):
+                self._ask_or_remove(node, cursor.last_heard, now)
                 soonest = min(soonest, now + CHECK_AGAIN)
             else:
-                if self.sync.requested_at < silent:
-                    self.sync.request_after_gap(node)
-                soonest = min(soonest, now + CHECK_AGAIN)
+                self.remove_all(node)
         if self.cursors:
             self._later(Subscription._check_silent_nodes, soonest)
+
+    def _ask_or_remove(self, node: int, last_heard: int, now: int) -> None:
+        """Ask a silent node for its players, or remove them if it was asked and did not answer.
+
+        Those of a dead or stopping node stay until Peers forgets it: it may live again.
+        """
+        sync, peers = self.sync, self._context.peers
+        silent_from = last_heard + SILENT_AFTER
+        if not peers.is_alive(node, sync.returned_at):
+            return
+        if sync.is_confirmed and silent_from <= sync.returned_at <= now - LOST_AFTER:
+            # If anything came from it elsewhere since it was asked, it lives, and has nobody here.
+            # Otherwise it may be dead: then another node will have its computer players soon.
+            lives = peers.peers[node].last_message >= sync.returned_at
+            if lives or last_heard <= now - NODE_GONE_MS:
+                removed = self.remove_all(node)
+            else:
+                removed = self.remove_people(node)
+            self._context.loop.stats["repairs"] += removed
+        elif sync.requested_at < silent_from:
+            sync.request_after_gap(node)
 
 
 #: All methods that may be due for a square.

@@ -126,7 +126,8 @@ def believe_nobody_again(monkeypatch):
 
 def never_say_it_again(monkeypatch):
     """A node sends no keepalives in quiet squares, so nobody asks for a lost last message."""
-    monkeypatch.setattr(Subscription, "_compare_keepalive", lambda self, keepalive: None)
+    for method in ("_compare_keepalive", "_apply_empty_keepalive"):
+        monkeypatch.setattr(Subscription, method, lambda self, keepalive: None)
 
 
 def never_miss_anybody(monkeypatch):

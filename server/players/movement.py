@@ -37,9 +37,6 @@ SIGN_WITHIN_MS: Final = 1000
 AWAITED_FOR_MS: Final = BEAT_MS + ASK_AFTER_MS + SIGN_WITHIN_MS
 READ_WITHIN_MS: Final = 250
 
-#: The `due` of a resident whose walk waits until what its client sent is read.
-OVERSLEPT: Final = 0
-
 #: Within this distance of the origin, along each axis, home leads back to where the player was.
 AT_HOME_UNITS: Final = 40 * UNIT
 
@@ -75,8 +72,8 @@ class Movement:
         )
         self.steps: Steps | None = None
         self.touches: Touches | None = None
-        #: Residents whose walk went on while this node stood still, until what came is read.
-        self._overslept = TimerQueue(loop, self._wake)
+        #: Residents that wait for unread input, until it must have been read.
+        self._awaiting = TimerQueue(loop, self._stop_awaiting)
 
     def set_steps(self, steps: Steps) -> None:
         """Let `steps` notice when players come to other tiles, since the game has a hook for
@@ -103,15 +100,15 @@ class Movement:
         `replaces` is how many older ones it replaces, which nobody obeys.
         """
         now = self._loop.now()
-        oldest, until = now - INTENT_AGE_MS, 0
-        if t < oldest or resident.due == OVERSLEPT:
-            slept = self._loop.stall_span()
-            if slept is not None:
+        earliest, ended_at = now - INTENT_AGE_MS, 0
+        if t < earliest or resident.awaits_unread_input:
+            stall = self._loop.stall_span()
+            if stall is not None:
                 # It may have waited to be read for as long as this node stood still.
-                oldest, until = slept[0], self._walks_ended_at()
-                if t > until:
-                    self._cut_out_stall(resident, until, now)
-        t = min(max(t, resident.track.start, oldest), now)
+                earliest, ended_at = stall[0], self._walks_ended_at()
+                if t > ended_at:
+                    self._cut_out_stall(resident, ended_at, now)
+        t = min(max(t, resident.track.start, earliest), now)
         if resident.due is not None and resident.due <= t:
             self._catch_up(resident, t)
         x, y = resident.track.at(t)
@@ -126,8 +123,8 @@ class Movement:
             if resident.view is not None:
                 self.hold(resident, self._grid.held(resident.held, x, y, resident.view))
         resident.followed_until = t
-        if until:
-            self._cut_out_stall(resident, max(until, t), now)
+        if ended_at:
+            self._cut_out_stall(resident, max(ended_at, t), now)
         self._plan(resident, self._catch_up(resident, now))
         self._start_liveness_checks(resident, now)
 
@@ -227,7 +224,7 @@ class Movement:
     def leave(self, resident: Resident, *, handed_over: bool = False) -> None:
         """Take a resident out of its square, and publish that it is gone, unless it was handed
         over: another node has the player now."""
-        for timers in (self._changes, self._liveness_checks, self._overslept, self._paces):
+        for timers in (self._changes, self._liveness_checks, self._awaiting, self._paces):
             timers.drop(resident)
         if self.steps is not None:
             self.steps.drop(resident)
@@ -241,10 +238,10 @@ class Movement:
     def _walks_ended_at(self) -> int:
         """Return when walks in a direction ended if this node has just stood still for longer than
         they may go on; 0 if it has not."""
-        slept = self._loop.stall_span()
-        if slept is None:
+        stall = self._loop.stall_span()
+        if stall is None:
             return 0
-        before, after = slept
+        before, after = stall
         until = before + AWAITED_FOR_MS
         return until if after > until else 0
 
@@ -254,18 +251,18 @@ class Movement:
         now, until = self._loop.now(), self._walks_ended_at()
         return until if _went_on(resident, until, now) else now
 
-    def _defer_if_overslept(self, resident: Resident) -> bool:
+    def _await_unread_input(self, resident: Resident) -> bool:
         """Return whether a walk went on for too long while this node stood still. If so, nothing is
         done for it until what its client sent meanwhile is read."""
         now = self._loop.now()
-        waits = _went_on(resident, self._walks_ended_at(), now)
-        if waits:
-            resident.due = OVERSLEPT
+        awaits = _went_on(resident, self._walks_ended_at(), now)
+        if awaits:
+            resident.awaits_unread_input = True
             self._changes.drop(resident)
-            self._overslept.put(resident, now + READ_WITHIN_MS)
-        return waits
+            self._awaiting.put(resident, now + READ_WITHIN_MS)
+        return awaits
 
-    def _wake(self, resident: Resident, _due: int) -> None:
+    def _stop_awaiting(self, resident: Resident, _due: int) -> None:
         now = self._loop.now()
         self._cut_out_stall(resident, self._walks_ended_at(), now)
         self._plan(resident, self._catch_up(resident, now))
@@ -282,7 +279,7 @@ class Movement:
     # What is due.
 
     def _change_due(self, resident: Resident, due: int) -> None:
-        if self._defer_if_overslept(resident):
+        if self._await_unread_input(resident):
             return
         self._change(resident, due)
         self._plan(resident, self._next_due(resident))
@@ -293,7 +290,7 @@ class Movement:
         Without this, a player whose client is gone would walk on until its connection ends.
         """
         now, session = self._loop.now(), resident.session
-        if self._defer_if_overslept(resident):
+        if self._await_unread_input(resident):
             self._liveness_checks.put(resident, now + 2 * READ_WITHIN_MS)
             return
         heard_at_ping, resident.heard_at_ping = resident.heard_at_ping, None
@@ -325,7 +322,7 @@ class Movement:
 
     def _plan(self, resident: Resident, due: int | None) -> None:
         """Make a resident due at a time that `_next_due` has returned."""
-        resident.due = due
+        resident.due, resident.awaits_unread_input = due, False
         if due is None:
             self._changes.drop(resident)
         else:

@@ -66,6 +66,7 @@ class Resident(Player):
         "view",
         "held",
         "due",
+        "awaits_unread_input",
         "followed_until",
         "liveness_checked",
         "heard_at_ping",
@@ -90,6 +91,8 @@ class Resident(Player):
         self.held: Rect | None = None
         #: When something changes for it by itself next (a border, a leg), or None.
         self.due: int | None = None
+        #: Whether its walk waits until what its client sent while this node stood still is read.
+        self.awaits_unread_input = False
         #: The time up to which `square` and `held` follow its track.
         self.followed_until = state.followed_until
         #: Whether its client is checked for signs of life, because it walks.

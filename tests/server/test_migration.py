@@ -225,7 +225,10 @@ STAYS = {
 @pytest.mark.interpreted
 def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     """Whoever adds a field must say here whether it travels."""
-    stays = {*"node dimmed slot session view held due liveness_checked heard_at_ping".split()}
+    stays = {
+        *"node dimmed slot session view held due awaits_unread_input".split(),
+        *"liveness_checked heard_at_ping".split(),
+    }
     track, intent, way = Track(1, 2, 3, 4, 5, 6), Goal(3, 4), ((1, 2, 3),)
     state = State(
         *(7, 8, "W", track, (-1, 2), 5, 9, 77, 150, 99, ("red", 2)),

@@ -39,7 +39,7 @@ WRITES_MOST: Final = 500
 NARROW: Final = 256
 
 #: The most by which a seq or an ack may have risen for a record to show it.
-FOLLOWED: Final = 127
+SEQ_STEP_MOST: Final = 127
 
 #: A slot names nobody else in its square until this many ms after its player has left. A node that
 #: may have missed batches for that long must not read records: a slot may name another player.
@@ -70,7 +70,7 @@ class BatchContent(NamedTuple):
         return records + len(self.others)
 
 
-class Corner:
+class SquareCoordinates:
     """Converts positions and times to those in the messages of one square, and back.
 
     `span` is the length of a square's side in units, and `sent` the time in ms from which ages are
@@ -145,24 +145,25 @@ class Batch:
     messages and events of the game; and what the game wrote on tiles.
     """
 
-    __slots__ = ("corner", "enters", "_replaced", "_states", "_said", "_writes")
+    __slots__ = ("coordinates", "enters", "_replaced", "_states", "_unreplaced", "_writes")
 
-    def __init__(self, corner: Corner) -> None:
-        self.corner = corner
+    def __init__(self, coordinates: SquareCoordinates) -> None:
+        self.coordinates = coordinates
         #: Whether an enter was added.
         self.enters = False
         #: Player -> its event; bytes are the record of a track.
         self._states: dict[int, Change | bytes] = {}
         #: Player -> how many events its event has replaced. Players without any are left out.
         self._replaced: dict[int, int] = {}
-        self._said: list[Event] = []
+        #: Chat messages and events of the game, which no newer one replaces.
+        self._unreplaced: list[Event] = []
         #: Layer -> the tile, or (tile, stamp) -> (tile, value, stamp).
         self._writes: dict[int, dict[Any, tuple[int, int, int]]] = {}
 
     def enter(self, p: Player) -> None:
         """Add the enter of a player that came into the square or changed in more than its track."""
         self.enters = True
-        self._put(p.id, self.corner.enter(p))
+        self._put(p.id, self.coordinates.enter(p))
 
     def track(self, p: Player, replaces: int = 0, leaps: bool = False) -> None:
         """Add a player's new track, which replaces `replaces` tracks that were never added.
@@ -175,9 +176,11 @@ class Batch:
         if replaces:
             self._replaced[p.id] = replaced
         record = None
-        if not (leaps or replaced > FOLLOWED - 2 or isinstance(self._states.get(p.id), EnterEvent)):
-            record = self.corner.record(p)
-        self._put(p.id, self.corner.enter(p) if record is None else record)
+        if not (
+            leaps or replaced > SEQ_STEP_MOST - 2 or isinstance(self._states.get(p.id), EnterEvent)
+        ):
+            record = self.coordinates.record(p)
+        self._put(p.id, self.coordinates.enter(p) if record is None else record)
 
     def leave(self, p: Player, to: Square) -> None:
         """Add the event that a player went to the square `to`."""
@@ -194,11 +197,11 @@ class Batch:
 
     def say(self, p: Player, text: str) -> None:
         """Add a chat message."""
-        self._said.append(SayEvent(SAID, p.id, text))
+        self._unreplaced.append(SayEvent(SAID, p.id, text))
 
     def emit(self, event: Event) -> None:
         """Add an event of a kind that the game declares."""
-        self._said.append(event)
+        self._unreplaced.append(event)
 
     def write(self, layer: int, writes: Sequence[tuple[int, int, int]], instead: bool) -> None:
         """Add what a game writes on tiles of the layer with this number, each (tile, value, stamp)
@@ -209,7 +212,7 @@ class Batch:
 
     def mentions(self, id: int) -> bool:
         """Return whether the batch has an event of a player."""
-        return id in self._states or any(event[1] == id for event in self._said)
+        return id in self._states or any(event[1] == id for event in self._unreplaced)
 
     def _put(self, id: int, event: Change | bytes) -> None:
         if id in self._states:
@@ -218,9 +221,9 @@ class Batch:
 
     def parts(self, most: int) -> Iterator[BatchContent]:
         """Yield the content of the batch in parts of at most `most` events."""
-        states, said = list(self._states.items()), self._said
+        states, unreplaced = list(self._states.items()), self._unreplaced
         writes = self._some_writes() if self._writes else []
-        events = len(states) + len(said)
+        events = len(states) + len(unreplaced)
         for start in range(0, max(events, len(writes) * most), most):
             tracks: list[bytes] = []
             wide: list[bytes] = []
@@ -236,7 +239,7 @@ class Batch:
                 if self._replaced:
                     replaced += self._replaced.get(id, 0)
             first = max(start - len(states), 0)
-            others += said[first : max(start + most - len(states), 0)]
+            others += unreplaced[first : max(start + most - len(states), 0)]
             wrote = writes.pop() if writes else ()
             yield BatchContent(b"".join(tracks), others, replaced, b"".join(wide), wrote)
 

@@ -7,7 +7,7 @@ players were removed recently.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
-from flatlands.world.batches import FOLLOWED, RECORD, WIDE, BatchContent, Corner
+from flatlands.world.batches import RECORD, SEQ_STEP_MOST, WIDE, BatchContent, SquareCoordinates
 from flatlands.world.events import EnterEvent, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
 from flatlands.world.track import Track, duration
@@ -98,7 +98,7 @@ class Replica:
         self.square = square
         self._span = span
         self._tombstones = tombstones
-        self._whereabouts = player_index
+        self._player_index = player_index
         self.players: dict[int, Player] = {}
         #: Node -> slot -> the player that it names. Each player is in it once.
         self._named: dict[int, dict[int, Player]] = {}
@@ -109,13 +109,13 @@ class Replica:
 
         Returns the ids of players that were removed because another one has their slot now.
         """
-        corner = Corner(self.square, self._span, sent)
+        coordinates = SquareCoordinates(self.square, self._span, sent)
         if self.moved is not None:
             self.moved.jumped = self.moved.passed = 0
         if content.tracks:
-            self._move(node, corner, RECORD.iter_unpack(content.tracks))
+            self._move(node, coordinates, RECORD.iter_unpack(content.tracks))
         if content.wide:
-            self._move(node, corner, WIDE.iter_unpack(content.wide))
+            self._move(node, coordinates, WIDE.iter_unpack(content.wide))
         gone: list[int] = []
         for event in content.others:
             if not isinstance(event, EnterEvent | LeaveEvent | GoneEvent):
@@ -124,12 +124,14 @@ class Replica:
             if known is not None and event.seq <= known.seq:
                 continue
             if isinstance(event, EnterEvent):
-                self._enter(node, corner, event, now, gone)
+                self._enter(node, coordinates, event, now, gone)
             else:
                 self.remove(event.id, event.seq, now)
         return gone
 
-    def _move(self, node: int, corner: Corner, records: Iterable[tuple[Any, ...]]) -> None:
+    def _move(
+        self, node: int, coordinates: SquareCoordinates, records: Iterable[tuple[Any, ...]]
+    ) -> None:
         """Give the players that a node's records name their new tracks.
 
         A record that names nobody changes nothing: the enter was lost, and will be asked for.
@@ -137,13 +139,13 @@ class Replica:
         named = self._named.get(node)
         if named is None:
             return
-        x, y, sent, moved = corner.middle_x, corner.middle_y, corner.sent, self.moved
+        x, y, sent, moved = coordinates.middle_x, coordinates.middle_y, coordinates.sent, self.moved
         for slot, seq, ack, from_x, from_y, dx, dy, age in records:
             known = named.get(slot)
             if known is None:
                 continue
             newer = (seq - known.seq) & 255
-            if newer == 0 or newer > FOLLOWED:
+            if newer == 0 or newer > SEQ_STEP_MOST:
                 continue
             if moved is not None:
                 moved.before.setdefault(known.id, (known.seq, known.ack))
@@ -161,7 +163,7 @@ class Replica:
         Returns whether that changed anything, and the ids of players that were removed because they
         were not in it.
         """
-        corner = Corner(self.square, self._span, sent)
+        coordinates = SquareCoordinates(self.square, self._span, sent)
         changed = False
         present = set()
         gone: list[int] = []
@@ -169,7 +171,7 @@ class Replica:
             present.add(entry.id)
             known = self.players.get(entry.id)
             if known is None or entry.seq > known.seq:
-                changed |= self._enter(node, corner, entry, now, gone)
+                changed |= self._enter(node, coordinates, entry, now, gone)
         gone += self.drop(node, present)
         return changed or bool(gone), gone
 
@@ -190,16 +192,21 @@ class Replica:
     def end(self) -> None:
         """Take the players out of the player_index: the node no longer follows the square."""
         for id in self.players:
-            self._whereabouts.remove(id, self)
+            self._player_index.remove(id, self)
 
     def snapshot(self, sent: int, source: Callable[[int], int]) -> list[tuple[Any, ...]]:
         """Return an entry for each player, with ages in ms before `sent`, each preceded by what
         `source` returns for the player's node."""
-        corner = Corner(self.square, self._span, sent)
-        return [(source(p.node), *corner.entry(p)) for p in self.players.values()]
+        coordinates = SquareCoordinates(self.square, self._span, sent)
+        return [(source(p.node), *coordinates.entry(p)) for p in self.players.values()]
 
     def _enter(
-        self, node: int, corner: Corner, entry: EnterEvent, now: int, gone: list[int]
+        self,
+        node: int,
+        coordinates: SquareCoordinates,
+        entry: EnterEvent,
+        now: int,
+        gone: list[int],
     ) -> bool:
         """Enter a player, unless a newer event has removed it; return whether it was entered.
 
@@ -216,11 +223,11 @@ class Replica:
         if named is not None and slot in named:
             gone.append(named[slot].id)
             self._take_out(named[slot])
-        player = Player(node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry))
+        player = Player(node, id, seq, entry.ack, entry.name, entry.dimmed, coordinates.read(entry))
         player.slot, player.look = slot, entry.look
         player.pace, player.values = entry.pace, entry.values
         self.players[id] = self._named.setdefault(node, {})[slot] = player
-        self._whereabouts.add(id, self)
+        self._player_index.add(id, self)
         return True
 
     def remove(self, id: int, seq: int, now: int) -> None:
@@ -234,7 +241,7 @@ class Replica:
         if self.moved is not None and (before := self.moved.before.pop(player.id, None)):
             self.moved.passed += player.seq - before[0]
         del self.players[player.id]
-        self._whereabouts.remove(player.id, self)
+        self._player_index.remove(player.id, self)
         named = self._named[player.node]
         del named[player.slot]
         if not named:

@@ -13,7 +13,7 @@ from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import BatchBody
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.hub import CrowdNews
-from flatlands.world.batches import FOLLOWED, RECORD, BatchContent, Corner
+from flatlands.world.batches import RECORD, SEQ_STEP_MOST, BatchContent, SquareCoordinates
 from flatlands.world.events import Event, Player
 from flatlands.world.replica import Replica, UnsentMoves
 from flatlands.world.sketches import LOW_BITS, RISE_MOST, join, sketch
@@ -79,7 +79,7 @@ class Crowd:
     def collect(self, now: int) -> CrowdNews:
         """Return what to send in a flush that is written at the time `now`."""
         replica, before = self._replica, self._moved.before
-        corner = Corner(self._square, self._span, now)
+        coordinates = SquareCoordinates(self._square, self._span, now)
         most = max(min(now - self._flushed_at, SAVED_MS) * SKETCH_RATE // (1000 * SKETCH_BYTES), 1)
         self._flushed_at = now
         news = CrowdNews()
@@ -98,8 +98,8 @@ class Crowd:
             sketches.setdefault(player.node, []).append((player.slot, rough))
             replaced += player.seq - seq - 1
             if player.node == self._node and (session := self._session(id)) is not None:
-                news.own.append((session, self._exactly(corner, self._node, [(player, seq)])))
-        news.batches = [self._exactly(corner, node, some) for node, some in exact.items()]
+                news.own.append((session, self._exactly(coordinates, self._node, [(player, seq)])))
+        news.batches = [self._exactly(coordinates, node, some) for node, some in exact.items()]
         if sketches:
             by_source = [(self._source(node), join(some)) for node, some in sketches.items()]
             news.crowd = protocol.crowd(self._square, replaced, by_source)
@@ -107,7 +107,9 @@ class Crowd:
             self._end_if_small()
         return news
 
-    def _exactly(self, corner: Corner, node: int, some: list[tuple[Player, int]]) -> bytes:
+    def _exactly(
+        self, coordinates: SquareCoordinates, node: int, some: list[tuple[Player, int]]
+    ) -> bytes:
         """Return a batch with tracks of a node's players, each given with the seq that clients have
         of it."""
         tracks: list[bytes] = []
@@ -115,10 +117,10 @@ class Crowd:
         others: list[Event] = []
         replaced = 0
         for player, seq in some:
-            record = corner.record(player) if player.seq - seq <= FOLLOWED else None
+            record = coordinates.record(player) if player.seq - seq <= SEQ_STEP_MOST else None
             replaced += player.seq - seq - 1
             if record is None:
-                others.append(corner.enter(player))
+                others.append(coordinates.enter(player))
             elif len(record) == RECORD.size:
                 tracks.append(record)
             else:

@@ -24,7 +24,7 @@ from flatlands.server.messages.peer_protocol import Keepalive, pack
 from flatlands.server.messages.protocol import BatchBody
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub
-from flatlands.world.batches import NARROW, SLOT_RESTS, Batch, BatchContent, Corner
+from flatlands.world.batches import NARROW, SLOT_RESTS, Batch, BatchContent, SquareCoordinates
 from flatlands.world.events import Entry, Event, Player
 from flatlands.world.grid import Square
 
@@ -107,22 +107,22 @@ class Slots:
     """
 
     def __init__(self) -> None:
-        self._rows: dict[Square, _SquareSlots] = {}
+        self._by_square: dict[Square, _SquareSlots] = {}
         #: The slots that rest, as (until when, square, slot), in the order of time.
         self._resting: deque[tuple[int, Square, int]] = deque()
 
     def take(self, square: Square, now: int) -> int:
         """Return a slot for a player that comes into a square: one of one byte if there is one."""
         self._wake(now)
-        row = self._rows.get(square)
-        if row is None:
-            row = self._rows[square] = _SquareSlots()
-        if row.narrow:
-            return row.narrow.popleft()
-        if row.wide:
-            return row.wide.popleft()
-        row.given += 1
-        return row.given - 1
+        slots = self._by_square.get(square)
+        if slots is None:
+            slots = self._by_square[square] = _SquareSlots()
+        if slots.narrow:
+            return slots.narrow.popleft()
+        if slots.wide:
+            return slots.wide.popleft()
+        slots.given += 1
+        return slots.given - 1
 
     def release(self, square: Square, slot: int, now: int) -> None:
         """Let a slot rest, because its player has left the square."""
@@ -134,10 +134,10 @@ class Slots:
         resting = self._resting
         while resting and resting[0][0] <= now:
             _, square, slot = resting.popleft()
-            row = self._rows[square]
-            (row.narrow if slot < NARROW else row.wide).append(slot)
-            if len(row.narrow) + len(row.wide) == row.given:
-                del self._rows[square]
+            slots = self._by_square[square]
+            (slots.narrow if slot < NARROW else slots.wide).append(slot)
+            if len(slots.narrow) + len(slots.wide) == slots.given:
+                del self._by_square[square]
 
 
 @dataclass(slots=True)
@@ -357,8 +357,8 @@ class Outbox:
         present = self.players_by_square.get(square)
         if present is None:
             return []
-        corner = Corner(square, self._span, sent)
-        return [corner.entry(player) for player in present.values()]
+        coordinates = SquareCoordinates(square, self._span, sent)
+        return [coordinates.entry(player) for player in present.values()]
 
     # Batches, and when they are published.
 
@@ -369,7 +369,7 @@ class Outbox:
             now = self._loop.now()
             if not self._batches or (self._resting and self._in_time() < self._planned):
                 self._plan(self._in_time(), now)
-            batch = self._batches[square] = Batch(Corner(square, self._span, now))
+            batch = self._batches[square] = Batch(SquareCoordinates(square, self._span, now))
         return batch
 
     def _is_waiting(self, square: Square) -> bool:
@@ -419,7 +419,7 @@ class Outbox:
         for content in batch.parts(BATCH_LIMIT):
             count += content.events
             stats["replaced"] += content.replaced
-            self._send(square, batch.corner.sent, content)
+            self._send(square, batch.coordinates.sent, content)
         stats["events"] += count
         rest = min(count, REST_MOST)
         if rest > 1:

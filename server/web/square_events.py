@@ -11,7 +11,7 @@ from flatlands.server.messages import peer_batches, peer_protocol
 from flatlands.server.messages.peer_protocol import ThingChanges
 from flatlands.server.node import Node
 from flatlands.server.storage.kinds import of_row
-from flatlands.world.batches import RECORD, WIDE, BatchContent, Corner
+from flatlands.world.batches import RECORD, WIDE, BatchContent, SquareCoordinates
 from flatlands.world.events import EnterEvent, GoneEvent, LeaveEvent, SayEvent
 from flatlands.world.grid import Square
 from flatlands.world.tiles import WRITE
@@ -84,19 +84,19 @@ class Tap:
         self, _column: int, _row: int, node: int, _before: int, _number: int, sent: int, *said: Any
     ) -> Iterator[Shown]:
         content = peer_batches.read_content(self._node.square_context.events, *said)
-        corner = Corner(self._square, self._node.grid.span, sent)
+        coordinates = SquareCoordinates(self._square, self._node.grid.span, sent)
         for form, records in ((RECORD, content.tracks), (WIDE, content.wide)):
             for slot, _seq, _ack, x, y, dx, dy, _age in form.iter_unpack(records):
-                start = corner.middle_x + x, corner.middle_y + y
+                start = coordinates.middle_x + x, coordinates.middle_y + y
                 yield _shown("move", self._named.get((node, slot)), _way(*start, dx, dy))
         for event in content.others:
-            yield self._event(corner, event)
+            yield self._event(coordinates, event)
         yield from self._writes(content)
 
-    def _event(self, corner: Corner, event: Any) -> Shown:
+    def _event(self, coordinates: SquareCoordinates, event: Any) -> Shown:
         if isinstance(event, EnterEvent):
             names = [field.name for field in self._node.game.me.fields]
-            way = _way(event.x + corner.x, event.y + corner.y, event.dx, event.dy)
+            way = _way(event.x + coordinates.x, event.y + coordinates.y, event.dx, event.dy)
             says = {**way, **dict(zip(names, event.values, strict=True))}
             if event.dimmed:
                 says["dimmed"] = True

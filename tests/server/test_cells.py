@@ -23,7 +23,7 @@ from flatlands.server.storage import reader, rows
 from flatlands.server.storage.rows import TILE
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
-from flatlands.world.batches import Batch, Corner
+from flatlands.world.batches import Batch, SquareCoordinates
 from flatlands.world.events import Player
 from flatlands.world.tiles import (
     AHEAD,
@@ -284,7 +284,7 @@ def test_a_sum_counts_a_tile_as_often_as_it_is_named():
 
 
 def test_a_full_batch_fits_into_a_message():
-    batch = Batch(Corner((0, 0), 65536, 0))
+    batch = Batch(SquareCoordinates((0, 0), 65536, 0))
     player = Player(1, 5, 1, 0, "x" * 20, False, Track(0, 0, 0, 0, 0, 0))
     for _ in range(120):
         batch.say(player, "\U0001f600" * 120)

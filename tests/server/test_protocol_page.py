@@ -17,7 +17,7 @@ from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, subscription, subscriptions, sync
 from flatlands.server.storage import items, upkeep
 from flatlands.world import batches, events, sketches
-from flatlands.world.batches import BatchContent, Corner
+from flatlands.world.batches import BatchContent, SquareCoordinates
 from flatlands.world.events import Player
 from flatlands.world.grid import HEIGHTS, WIDTHS
 from flatlands.world.track import REACH, UNIT, Track
@@ -125,7 +125,7 @@ def test_the_example_of_what_a_client_sends():
 def test_the_example_of_what_comes_back():
     shown, sent = example(1)[0], example(2)[0]
     t = 1_760_936_230_912
-    begun = Corner((0, 0), 16 * UNIT, t + 38)
+    begun = SquareCoordinates((0, 0), 16 * UNIT, t + 38)
     walker = Player(1, 70000, 2, 1, "Wren", False, Track(512, 512, REACH, 0, t, 6400))
     walker.slot = 5
     batch = protocol.batch((0, 0), 0, 12, protocol.body(BatchContent(begun.record(walker))))
@@ -202,7 +202,7 @@ NUMBERS = {
         f"not more than {movement.INTENT_AGE_MS} ms ago",
         f"(id, the highest seq) for {seconds(model.REMOVED_MS)}",
         f"names nobody else until {seconds(batches.SLOT_RESTS)} after",
-        f"adds 0 or more than {batches.FOLLOWED} the record",
+        f"adds 0 or more than {batches.SEQ_STEP_MOST} the record",
         f"`tracks` has {batches.RECORD.size} bytes",
         f"from {batches.NARROW} on, has {batches.WIDE.size}.",
         f"each within ±{REACH:,} units",

@@ -45,7 +45,7 @@ def test_a_slot_is_given_again_only_after_a_rest_and_all_are_forgotten_in_the_en
             some.release(square, slot, now)
     some.release((9, 9), some.take((9, 9), now), now)
     some.take((8, 8), now + SLOT_RESTS)
-    assert some._rows.keys() == {(8, 8)} and not some._resting
+    assert some._by_square.keys() == {(8, 8)} and not some._resting
 
 
 def test_slots_of_one_byte_are_given_first_and_those_that_rested_longest():

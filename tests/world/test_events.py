@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.world.batches import RECORD, WIDE, Batch, BatchContent, Corner
+from flatlands.world.batches import RECORD, WIDE, Batch, BatchContent, SquareCoordinates
 from flatlands.world.events import ENTER, GONE, LEAVE, SAID, EnterEvent, GoneEvent, Player, SayEvent
 from flatlands.world.grid import Grid
 from flatlands.world.replica import REPLICA_REMOVED_MS, PlayerIndex, Replica, Tombstones
@@ -13,7 +13,7 @@ SQUARE = (-2, 3)
 X = SQUARE[0] * SPAN
 Y = SQUARE[1] * SPAN
 
-CORNER = Corner(SQUARE, SPAN, 1000)
+COORDINATES = SquareCoordinates(SQUARE, SPAN, 1000)
 
 
 def player(id=7, seq=1, x=X + 10, y=Y + 20, start=900, slot=None, dx=100):
@@ -24,7 +24,7 @@ def player(id=7, seq=1, x=X + 10, y=Y + 20, start=900, slot=None, dx=100):
 
 
 def batch():
-    return Batch(CORNER)
+    return Batch(COORDINATES)
 
 
 def events(batch):
@@ -47,19 +47,19 @@ def replica_of(*batches):
     replica = Replica(SQUARE, SPAN, Tombstones(), PlayerIndex())
     for b in batches:
         [content] = b.parts(99)
-        replica.apply(1, b.corner.sent, content, 0)
+        replica.apply(1, b.coordinates.sent, content, 0)
     return replica
 
 
 def test_positions_are_counted_from_the_corner_and_times_are_ages():
     who, where = (ENTER, 7, 1, 4, "Wren", False, 7), (10, 20, 100, -200, 100)
-    assert CORNER.enter(player()) == (*who, *where, 0, 100, ())
+    assert COORDINATES.enter(player()) == (*who, *where, 0, 100, ())
 
 
 def test_a_record_counts_positions_from_the_centre_and_has_low_bytes():
     where = (10 - SPAN // 2, 20 - SPAN // 2, 100, -200, 100)
-    assert RECORD.unpack(CORNER.record(player(seq=515))) == (7, 3, 4, *where)
-    assert WIDE.unpack(CORNER.record(player(slot=300))) == (300, 1, 4, *where)
+    assert RECORD.unpack(COORDINATES.record(player(seq=515))) == (7, 3, 4, *where)
+    assert WIDE.unpack(COORDINATES.record(player(slot=300))) == (300, 1, 4, *where)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_record_counts_positions_from_the_centre_and_has_low_bytes():
 def test_a_track_that_does_not_fit_a_record_is_an_enter(what):
     b, p = batch(), player(**what)
     b.track(p)
-    assert events(b) == [CORNER.enter(p)]
+    assert events(b) == [COORDINATES.enter(p)]
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_a_track_that_just_fits_a_record_is_one_and_is_read_as_it_was(what):
 
 
 def test_a_track_is_read_as_it_was_written():
-    assert CORNER.read(CORNER.enter(player())) == player().track
-    assert CORNER.read(CORNER.enter(player(start=1005))) == player(start=1005).track
+    assert COORDINATES.read(COORDINATES.enter(player())) == player().track
+    assert COORDINATES.read(COORDINATES.enter(player(start=1005))) == player(start=1005).track
 
 
 def test_a_players_newer_event_replaces_its_older_one_and_is_counted():
@@ -126,7 +126,7 @@ def test_the_parts_of_a_batch_have_all_of_it_in_order():
     parts = list(b.parts(2))
     assert [part.events for part in parts] == [2, 2, 2, 2]
     assert b"".join(part.tracks for part in parts) == b"".join(
-        CORNER.record(player(id)) for id in range(3)
+        COORDINATES.record(player(id)) for id in range(3)
     )
     assert [len(part.wide) for part in parts] == [0, 14, 0, 0]
     others = [event for part in parts for event in part.others]
@@ -154,11 +154,11 @@ def test_a_track_becomes_an_enter_before_low_bytes_could_deceive():
 def test_seq_and_ack_are_known_in_full_however_they_wrap(seq, ack, steps):
     replica, p = replica_of(), player(seq=seq)
     p.ack = ack
-    replica.apply(1, 1000, BatchContent(b"", [CORNER.enter(p)]), 0)
+    replica.apply(1, 1000, BatchContent(b"", [COORDINATES.enter(p)]), 0)
     for step in steps:
         p.seq += step
         p.ack += step
-        record = CORNER.record(p)
+        record = COORDINATES.record(p)
         for _ in range(2):
             # The second event is no news.
             replica.apply(1, 1000, BatchContent(record), 0)
@@ -168,20 +168,20 @@ def test_seq_and_ack_are_known_in_full_however_they_wrap(seq, ack, steps):
 
 def test_a_record_is_nobodys_once_its_player_has_left_or_its_slot_is_anothers():
     replica = replica_of()
-    apply(replica, 1, 1000, [CORNER.enter(player(7, slot=3))], 0)
-    old = BatchContent(CORNER.record(player(7, seq=2, slot=3, start=1)))
+    apply(replica, 1, 1000, [COORDINATES.enter(player(7, slot=3))], 0)
+    old = BatchContent(COORDINATES.record(player(7, seq=2, slot=3, start=1)))
     # The same slot at another node belongs to another player.
-    assert apply(replica, 2, 1000, [CORNER.enter(player(9, slot=3))], 0) == []
+    assert apply(replica, 2, 1000, [COORDINATES.enter(player(9, slot=3))], 0) == []
     # The leave of player 7 was lost: the enter with its slot implies it.
-    assert apply(replica, 1, 1000, [CORNER.enter(player(8, seq=1, slot=3))], 0) == [7]
+    assert apply(replica, 1, 1000, [COORDINATES.enter(player(8, seq=1, slot=3))], 0) == [7]
     assert set(replica.players) == {8, 9}
     replica.remove(8, 5, 0)
     replica.apply(1, 1000, old, 0)
     assert set(replica.players) == {9} and replica.players[9].track == player().track
     # A player that comes again has another slot, and its old one is nobody's.
-    apply(replica, 1, 1000, [CORNER.enter(player(7, seq=2, slot=3))], 0)
-    apply(replica, 1, 1000, [CORNER.enter(player(7, seq=3, slot=4))], 0)
-    replica.apply(1, 1000, BatchContent(CORNER.record(player(7, seq=4, slot=3, start=1))), 0)
+    apply(replica, 1, 1000, [COORDINATES.enter(player(7, seq=2, slot=3))], 0)
+    apply(replica, 1, 1000, [COORDINATES.enter(player(7, seq=3, slot=4))], 0)
+    replica.apply(1, 1000, BatchContent(COORDINATES.record(player(7, seq=4, slot=3, start=1))), 0)
     assert replica.players[7].track == player().track
     replica.drop(1)
     replica.drop(2)
@@ -193,7 +193,7 @@ def test_enter_and_track_is_an_enter_with_the_track():
     b.enter(p)
     p.seq, p.track = 2, stand(X, Y, 1000)
     b.track(p)
-    assert events(b) == [CORNER.enter(p)]
+    assert events(b) == [COORDINATES.enter(p)]
     assert b.enters
 
 
@@ -226,12 +226,12 @@ def test_nothing_said_is_ever_replaced():
 
 def test_a_late_event_does_not_revive_a_player_that_was_removed():
     replica = replica_of()
-    apply(replica, 1, 1000, [CORNER.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
-    late = [CORNER.enter(player(7, seq=4))]
+    apply(replica, 1, 1000, [COORDINATES.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
+    late = [COORDINATES.enter(player(7, seq=4))]
     apply(replica, 1, 1000, late, 5000)
     assert not replica.replace(1, 1000, late, 5000)[0]
     assert replica.players == {}
-    apply(replica, 1, 1000, [CORNER.enter(player(7, seq=7))], 5000)
+    apply(replica, 1, 1000, [COORDINATES.enter(player(7, seq=7))], 5000)
     assert set(replica.players) == {7}
     apply(replica, 1, 1000, [GoneEvent(GONE, 7, 8)], 5000)
     apply(replica, 1, 1000, late, 5000 + REPLICA_REMOVED_MS)
@@ -244,7 +244,7 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_a_limited_time(
         replica = replica_of()
         for gone_seq, moment in gone:
             apply(replica, 1, 1000, [GoneEvent(GONE, 7, gone_seq)], moment)
-        apply(replica, 1, 1000, [CORNER.enter(player(7, seq=seq))], at)
+        apply(replica, 1, 1000, [COORDINATES.enter(player(7, seq=seq))], at)
         return set(replica.players) == {7}
 
     assert not raised(8, REPLICA_REMOVED_MS - 1, (8, 0))

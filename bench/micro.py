@@ -119,7 +119,7 @@ class Bench:
         messages = []
         for turn in range(count):
             connection, session = self.players[turn % len(self.players)]
-            number = session.intents + 1 + turn // len(self.players)
+            number = session.last_intent_number + 1 + turn // len(self.players)
             now = self.loop.now()
             resident = session.resident
             assert resident is not None

@@ -36,30 +36,29 @@ def keep_running(
     return gevent.spawn(guarded)
 
 
-class LogLimit:
-    """Bounds how often something is logged: `lines` times in each period of `seconds`.
-
-    A period begins with its first line. Times are seconds on any clock that only rises.
+class Throttle:
+    """Bounds how often something is done, such as to log a line: `times` in each period of
+    `seconds`, which begins with the first time. Times are seconds on any clock that only rises.
     """
 
-    def __init__(self, lines: int = 1, seconds: float = SELDOM) -> None:
-        self._lines, self._seconds = lines, seconds
+    def __init__(self, times: int = 1, seconds: float = SELDOM) -> None:
+        self._times, self._seconds = times, seconds
         self._ends = LONG_AGO
-        self._written = self._left_out = 0
+        self._done = self._left_out = 0
 
     def allows(self, now: float) -> bool:
-        """Return whether one more line may be written at time `now`, and count it."""
+        """Return whether it may be done once more at the time `now`, and count it."""
         if now >= self._ends:
             self._ends = now + self._seconds
-            self._written = 0
-        if self._written >= self._lines:
+            self._done = 0
+        if self._done >= self._times:
             self._left_out += 1
             return False
-        self._written += 1
+        self._done += 1
         return True
 
     def left_out(self, now: float) -> int:
-        """Return, once, how many lines were not allowed in periods that are over."""
+        """Return, once, how often it was not allowed in periods that are over."""
         if now < self._ends:
             return 0
         left_out, self._left_out = self._left_out, 0

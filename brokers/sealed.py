@@ -22,7 +22,7 @@ from flatlands.brokers.base import (
     SummedCounters,
     check_payload,
 )
-from flatlands.brokers.guard import LogLimit
+from flatlands.brokers.guard import Throttle
 
 log = logging.getLogger("flatlands")
 
@@ -43,7 +43,7 @@ class SealedBroker(Broker):
         key = hashlib.blake2b(secret.encode(), digest_size=32, person=b"flatlands broker").digest()
         # It is copied for each message, which costs less than making it again from the key.
         self._keyed = hashlib.blake2b(key=key, digest_size=SEAL_SIZE)
-        self._warnings = LogLimit()
+        self._warnings = Throttle()
 
     def subscribe(self, *channels: str) -> None:
         self._broker.subscribe(*channels)

@@ -132,7 +132,7 @@ class Node:
             self.store_client,
             self.subscriptions,
             loop,
-            self.play.upkeep.fetch,
+            self.play.upkeep.fetch_and_seed,
             cast("list[CellLayer]", registry.layers),
             registry.tiles,
         )
@@ -216,7 +216,7 @@ class Node:
 
     def _dispatch_peer_message(self, item: Message) -> None:
         """Pass on a message for all nodes, for this one, or for those that have or had a player."""
-        if self.channels.is_square(item.channel):
+        if self.channels.is_of_ground(item.channel):
             # This node has just unsubscribed from it, or from an area of the map.
             return
         message = peer_protocol.read(item.payload)

@@ -490,6 +490,6 @@ class Admission:
             self._node.residents.set_name_and_look(resident, hello.name, resident.look)
             resident.owner = hello.owner
             self._node.presence.player_changed(resident.id)
-            self._node.play.player_renamed(resident.id, hello.name, hello.owner)
+            self._node.play.identity_changed(resident.id, hello.name, hello.owner)
         resumed = taken_over is not None and taken_over.walk is not None
         return Admitted(resident, host, back, resumed)

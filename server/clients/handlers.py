@@ -67,7 +67,7 @@ def watch(session: Session, grain: int | None, c0: int, r0: int, c1: int, r1: in
     if session.owes_hello:
         if len(views) >= SPECTATORS_MOST:
             raise Refused("full", "too many clients are watching this world", protocol.TRY_LATER)
-        if not session.limits.hold(SPECTATORS, session.address, SPECTATORS_EACH):
+        if not session.limits.take(SPECTATORS, session.address, SPECTATORS_EACH):
             raise Refused(
                 "full", "too many clients are watching from your address", protocol.TRY_LATER
             )
@@ -125,7 +125,7 @@ def appear(session: Session, name: str, look: int) -> None:
         # Otherwise a muted player could speak by changing its name.
         session.node.moderation.check_voice(resident.id, resident.owner)
         log_line("rename", player=resident.id, name=cleaned, address=session.address)
-        session.node.play.player_renamed(resident.id, cleaned, resident.owner)
+        session.node.play.identity_changed(resident.id, cleaned, resident.owner)
     session.node.residents.set_name_and_look(resident, cleaned, look)
 
 
@@ -158,7 +158,7 @@ def key(session: Session, text: str) -> None:
         raise Refused("keys", sentence, None)
     resident.owner = owner
     session.node.presence.player_changed(resident.id)
-    session.node.play.player_renamed(resident.id, resident.name, resident.owner)
+    session.node.play.identity_changed(resident.id, resident.name, resident.owner)
 
 
 def do(session: Session, name: str, fields: list[object]) -> None:

@@ -79,7 +79,7 @@ class Session(ClientScreen):
         "limits",
         "heard_at_ping_s",
         "rates",
-        "intents",
+        "last_intent_number",
         "_kinds",
         "_pending",
         "watches_map",
@@ -118,7 +118,7 @@ class Session(ClientScreen):
         self._has_seat = self.watches_map = False
         #: The number of the client's last intent, 0 before the first; and the intent that is obeyed
         #: after the messages that came with it, or None.
-        self.intents = 0
+        self.last_intent_number = 0
         self._pending: PendingIntent | None = None
         #: Its hello, while that was neither welcomed nor refused yet.
         self.request: Request | None = None
@@ -212,7 +212,7 @@ class Session(ClientScreen):
         """Play as this resident from now on."""
         self.resident, self.player = resident, resident.id
         self._known_as = resident.id
-        self._has_seat = self.limits.hold(SEATS, self.address)
+        self._has_seat = self.limits.take(SEATS, self.address)
 
     def _free_seat(self) -> None:
         """Free its seat, and keep its rates in case the player comes back."""
@@ -237,9 +237,9 @@ class Session(ClientScreen):
 
     def accept_number(self, number: int) -> None:
         """Take the number of the player's next intent. Raises Refused if numbers do not rise."""
-        if number <= self.intents:
+        if number <= self.last_intent_number:
             raise Refused("number", "the numbers of intents must increase")
-        self.intents = number
+        self.last_intent_number = number
         assert self.resident is not None
         self.resident.has_acted = True
 
@@ -295,7 +295,7 @@ class Session(ClientScreen):
         return SessionState(
             player=resident.state(),
             view=resident.view,
-            intent=self.intents,
+            intent=self.last_intent_number,
             flush=max(self.sent, self.earlier),
             linked=self._link_sent,
             rates=list(self.rates.full_at.items()),
@@ -314,7 +314,7 @@ class Session(ClientScreen):
     def resume(self, state: SessionState) -> None:
         """Go on in place of a session of another worker; `show_squares` then shows the client what
         it is to see."""
-        self.intents, self.earlier = state.intent, state.flush
+        self.last_intent_number, self.earlier = state.intent, state.flush
         self._link_sent = state.linked
         self.rates.full_at = dict(state.rates)
         # Until this node has received its squares, it is treated like a client that lags.

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import ClassVar, Final
 
 from flatlands.brokers.base import short_hash
-from flatlands.brokers.guard import LogLimit
+from flatlands.brokers.guard import Throttle
 from flatlands.world.lru_cache import LRUCache
 from flatlands.world.terrain import GROUND_LIMIT
 
@@ -65,7 +65,7 @@ class Chunks:
         self._pieces: LRUCache[tuple[int, int], bytes] = LRUCache(self._bars, WALKED_PIECES)
         self._shown: LRUCache[tuple[int, int], bytes] = LRUCache(self._try_make, SHOWN_PIECES)
         self._failed: dict[tuple[int, int], float] = {}
-        self._warnings = LogLimit()
+        self._warnings = Throttle()
         # If the function fails at once, the server does not start.
         self._call_make((0, 0))
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import gevent
 
-from flatlands.brokers.guard import LogLimit
+from flatlands.brokers.guard import Throttle
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.runtime.loop import Loop
@@ -62,9 +62,9 @@ class Hook:
         self._residents = node.residents
         self._method = self._call = call
         self._waits = waits
-        self._warnings = LogLimit()
+        self._warnings = Throttle()
         #: The kinds of errors that were logged.
-        self._errors: dict[str, LogLimit] = {}
+        self._errors: dict[str, Throttle] = {}
 
     def _is_new(self, error: BaseException, now: float) -> bool:
         """Return whether to log an error: none of the same kind and line was logged for a while."""
@@ -72,7 +72,7 @@ class Hook:
         kind = f"{type(error).__name__} {lines[-1].filename} {lines[-1].lineno}"
         if kind not in self._errors and len(self._errors) >= ERROR_KINDS:
             kind = ""
-        return self._errors.setdefault(kind, LogLimit()).allows(now)
+        return self._errors.setdefault(kind, Throttle()).allows(now)
 
     def wrap(self, around: Callable[[Callable[..., object]], Callable[..., object]] | None) -> None:
         """Call what `around` makes of the method from now on; None: the method itself again."""

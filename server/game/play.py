@@ -379,8 +379,9 @@ class Play:
         """Whether other nodes may go on with all that `stop` ends."""
         return not self._leader_lease.held and all(part._has_stopped for part in self._parts)
 
-    def player_renamed(self, player: int, name: str, owner: str) -> None:
-        """Note that a player of this node has another name; `owner` is the hash of its key."""
+    def identity_changed(self, player: int, name: str, owner: str) -> None:
+        """Note that a player of this node has another name, or another owner: the hash of its
+        key."""
         if owner:
             self.boards.rename(owner, player, name)
         self._node.loop.guarded(self.game._on_renamed, player, name, owner)

@@ -57,7 +57,7 @@ class Channels:
         #: Returns the name of a square's channel. It is cached because each batch needs one.
         self.square: Callable[[Square], str] = lru_cache(CHANNELS_CACHED)(name)
 
-    def is_square(self, channel: str) -> bool:
+    def is_of_ground(self, channel: str) -> bool:
         """Return whether a channel is that of a square, or area, of this ground."""
         return channel.startswith(self._squares)
 

@@ -360,7 +360,7 @@ class Movement:
         resident.held = rect
         session = resident.session
         assert session is not None
-        first, last = self._hub.move(session, before, rect)
+        first, last = self._hub.change_held(session, before, rect)
         self._subscriptions.need(first)
         self._subscriptions.let_go(last)
         if rect is not None:

@@ -270,14 +270,14 @@ class Takeovers:
         )
         self._bus.to_node(node, pack(message))
 
-    def on_handover(self, player: Handover) -> None:
+    def on_handover(self, handover: Handover) -> None:
         """Take the answer to a takeover, if it is for this node."""
-        if player.to == self._node:
-            is_asked = player.player in self._asked
+        if handover.to == self._node:
+            is_asked = handover.player in self._asked
             offset_ms = 0
-            if is_asked and player.walk:
-                offset_ms = self._peers.note_message(player.node, player.walk[0])
-            self.settle(player.player, TakeoverAnswer.of_message(player, offset_ms))
+            if is_asked and handover.walk:
+                offset_ms = self._peers.note_message(handover.node, handover.walk[0])
+            self.settle(handover.player, TakeoverAnswer.of_message(handover, offset_ms))
 
     def settle(self, id: int, taken_over: TakeoverAnswer) -> None:
         """Use what another node, or another worker of this machine, had of a player."""
@@ -289,9 +289,9 @@ class Takeovers:
             self._raise_seq_above(id, taken_over.seq)
             self.announce([id])
 
-    def on_hosted(self, player: Hosted) -> None:
+    def on_hosted(self, hosted: Hosted) -> None:
         """Compare a player that came back to another node with those that are, or were, here."""
-        node, id, seq = player
+        node, id, seq = hosted
         if node == self._node:
             return
         left = self._residents.departed
@@ -309,10 +309,10 @@ class Takeovers:
             else:
                 self._publish_left(id, last)
 
-    def on_left(self, player: Left) -> None:
+    def on_left(self, left: Left) -> None:
         """Raise the seq of a player, if it is here, above that with which it left another node."""
-        if player.node != self._node:
-            self._raise_seq_above(player.player, player.seq)
+        if left.node != self._node:
+            self._raise_seq_above(left.player, left.seq)
 
     def player_entered(self, node: int, _square: Square, id: int, seq: int) -> None:
         """Compare a player that another node has published in a square with those that are, or

@@ -410,7 +410,7 @@ class Limits:
         self.stats[f"limited_{what}"] += 1
         return False
 
-    def hold(self, what: str, address: str, most: float = math.inf) -> bool:
+    def take(self, what: str, address: str, most: float = math.inf) -> bool:
         """Count one more of something that an address has; return False if it may not have it."""
         if not self._has_room(what, address, most):
             return False

@@ -15,7 +15,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from flatlands import output
-from flatlands.brokers.guard import LogLimit
+from flatlands.brokers.guard import Throttle
 
 log = logging.getLogger("flatlands")
 
@@ -103,7 +103,7 @@ def _cut(fields: dict[str, Any]) -> dict[str, Any]:
 _short = False
 
 #: The first word of lines -> their limit.
-_limits: dict[str, LogLimit] = defaultdict(partial(LogLimit, LINES_A_SECOND, 1))
+_limits: dict[str, Throttle] = defaultdict(partial(Throttle, LINES_A_SECOND, 1))
 
 
 class LimitedLog:
@@ -114,7 +114,7 @@ class LimitedLog:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._limit = LogLimit(LIMITED_LINES_A_SECOND, 1)
+        self._limit = Throttle(LIMITED_LINES_A_SECOND, 1)
 
     def write(self, level: int, text: str) -> None:
         """Log a line, unless there were too many in this second."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
-from flatlands.brokers.guard import LogLimit
+from flatlands.brokers.guard import Throttle
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_batches import EVENTS, TupleKind
 from flatlands.server.messages.peer_protocol import ENTRIES
@@ -105,7 +105,7 @@ class SquareContext:
         #: Players that two living nodes have; this node believes the one with the higher seq. If
         #: that one gives up its player, the other must begin the next incarnation.
         self._contested: set[int] = set()
-        self.renewals = LogLimit(seconds=RENEW_EVERY)
+        self.renewals = Throttle(seconds=RENEW_EVERY)
         #: Node -> the squares in which its messages were received lately, or in which it has
         #: players.
         self.squares_by_node: dict[int, set[Square]] = {}

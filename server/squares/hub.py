@@ -170,7 +170,7 @@ class Hub:
         #: ms from the last flush to the next one, at least.
         self.interval = 0.0
 
-    def move(
+    def change_held(
         self, session: ClientSession, before: Rect | None, after: Rect | None
     ) -> tuple[list[Square], list[Square]]:
         """Note that a session holds the squares of `after` instead of those of `before` (None: of
@@ -262,13 +262,13 @@ class Hub:
             batches.append((source, sent, body))
         self._schedule_flush()
 
-    def send(self, square: Square, what: int, make: Callable[[], bytes]) -> None:
+    def send(self, square: Square, subject: int, make: Callable[[], bytes]) -> None:
         """Send a message, which is made at the next flush, to the sessions that hold a square.
 
-        It replaces a message that still waits and is about the same, by the number `what`.
+        It replaces a message that still waits and has the same subject, a number.
         """
         if square in self._holding:
-            self._messages.setdefault(square, {})[what] = make
+            self._messages.setdefault(square, {})[subject] = make
             self._schedule_flush()
 
     def schedule_crowd(self, square: Square, crowd: HubCrowd) -> bool:

@@ -105,7 +105,7 @@ class LayerRegistry:
     def finish(self) -> None:
         """Save now all that the store may not have, since this node stops."""
         while self._received:
-            self._hold(*self._received.popleft()[1:])
+            self._keep_unsaved(*self._received.popleft()[1:])
         for node in list(self._unstored):
             self._adopt(node)
         self._publish_stored()
@@ -119,7 +119,7 @@ class LayerRegistry:
         self._publish_stored()
         received, peers = self._received, self._peers.peers
         while received and received[0][0] <= self._loop.now() - RECEIVED_CHECKED_AFTER_MS:
-            self._hold(*received.popleft()[1:])
+            self._keep_unsaved(*received.popleft()[1:])
         for node, unstored in list(self._unstored.items()):
             if node not in peers:
                 self._adopt(node)
@@ -129,7 +129,7 @@ class LayerRegistry:
             if not unstored:
                 del self._unstored[node]
 
-    def _hold(self, node: int, square: Square, writes: Writes) -> None:
+    def _keep_unsaved(self, node: int, square: Square, writes: Writes) -> None:
         """Keep what may not be in the store: for each tile, the write that counts."""
         peer = self._peers.peers.get(node)
         since = 0 if peer is None else peer.stored

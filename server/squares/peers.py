@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from math import ceil, inf
 from typing import Any, NamedTuple
 
-from flatlands.brokers.guard import LogLimit
+from flatlands.brokers.guard import Throttle
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import (
     ALIVE,
@@ -266,7 +266,7 @@ class Peers:
         self._forged = bus.broker.counters.forged
         # If the broker is inside this process there are no other nodes to wait for.
         self._listen_for = LISTEN_FOR_MS if bus.broker.links() else 0
-        self._warned: dict[str, LogLimit] = {}
+        self._warned: dict[str, Throttle] = {}
         self._beats = TimerQueue(loop, self._beat)
 
     def set_listeners(
@@ -495,7 +495,7 @@ class Peers:
 
     def warn(self, sentence: str, example: str = "") -> None:
         """Log a warning, at most once a minute for each sentence."""
-        if self._warned.setdefault(sentence, LogLimit()).allows(self._loop.now() / 1000):
+        if self._warned.setdefault(sentence, Throttle()).allows(self._loop.now() / 1000):
             log.warning("%s%s", sentence, example)
 
     def _beat(self, _key: object, due: int) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import gevent
 from gevent.lock import BoundedSemaphore
 
-from flatlands.brokers.guard import LogLimit
+from flatlands.brokers.guard import Throttle
 from flatlands.server.runtime.loop import Loop
 from flatlands.stores.base import Store, StoreError
 
@@ -62,7 +62,7 @@ class StoreClient:
         self.trouble: str | None = None
         #: When it failed last, in node time, and how much it had written by then.
         self._failed_at = self._had_written = 0
-        self._warnings = LogLimit()
+        self._warnings = Throttle()
         #: Whether its failure was logged.
         self._logged = False
         self._recovered_listener: Callable[[], None] = _ignore

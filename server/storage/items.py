@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgpack
 
-from flatlands.brokers.guard import LogLimit
+from flatlands.brokers.guard import Throttle
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.subscriptions import Subscriptions
@@ -112,7 +112,7 @@ class Items:
         self.records = {
             kind: f"{RECORDS_QUEUE} {fields.game} {kind.__name__} {ground_id}" for kind in records
         }
-        self._skips = LogLimit()
+        self._skips = Throttle()
         subscriptions.declare_things({n: declare(kind) for n, kind in things.items()})
 
     # Operations on the store.

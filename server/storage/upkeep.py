@@ -72,7 +72,7 @@ class Upkeep:
             if kind.lasts is not None:
                 loop.every(RECORDS_SWEEP_MS, partial(self._sweep, queue))
 
-    def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Row]]:
+    def fetch_and_seed(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Row]]:
         """Queue the plots that some squares touch for planting, then yield the things in these
         squares, for the reader. It waits for the store."""
         # A store that this version of the game may not use is left as it is.

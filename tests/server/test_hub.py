@@ -57,7 +57,7 @@ def holders(hub, *rects, kind=Session):
     """Return screens that hold these squares."""
     sessions = [kind() for _ in rects]
     for session, rect in zip(sessions, rects, strict=True):
-        hub.move(session, None, rect)
+        hub.change_held(session, None, rect)
     return sessions
 
 
@@ -84,7 +84,7 @@ def test_screens_that_hold_the_same_squares_get_the_same_bytes_made_once(hub, lo
 def test_a_batch_for_a_square_is_not_for_a_client_that_holds_it_later(hub, loop):
     [early] = holders(hub, WEST)
     deliver(hub, (0, 0), "old")
-    hub.move(early, WEST, None)
+    hub.change_held(early, WEST, None)
     [late] = holders(hub, WEST)
     deliver(hub, (0, 0), "new")
     run(loop)
@@ -95,7 +95,7 @@ def test_a_screen_that_leaves_while_it_is_written_to_harms_nobody(hub, loop):
     class Dying(Session):
         def flush(self, data, number, now):
             super().flush(data, number, now)
-            hub.move(self, WEST, None)
+            hub.change_held(self, WEST, None)
 
     sessions = [holders(hub, WEST, kind=kind)[0] for kind in (Dying, Session, Dying, Session)]
     for text in ("one", "two"):
@@ -179,7 +179,7 @@ def test_a_message_about_a_square_is_flushed_even_without_batches(hub, loop):
     loop.forgiving = True
     west, early = holders(hub, WEST, EAST)
     tell(hub, (1, 0), "let go")
-    hub.move(early, EAST, None)
+    hub.change_held(early, EAST, None)
     # A message that cannot be made ends no flush.
     hub.send((0, 0), 1, lambda: 1 // 0)
     tell(hub, (0, 0), "things")

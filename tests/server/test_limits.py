@@ -145,7 +145,7 @@ def test_people_met_longest_ago_are_new_again(clock, monkeypatch):
 
 def test_a_school_class_behind_one_address_has_its_places_on_a_node_however_small(clock):
     one, school = limits(clock), "192.0.2.1"
-    places = sum(one.has_seat(school, 100) and one.hold("seats", school) for _ in range(99))
+    places = sum(one.has_seat(school, 100) and one.take("seats", school) for _ in range(99))
     assert places == LEAST_SEATS > 50
 
 

@@ -213,7 +213,7 @@ def test_a_full_worker_refuses_handshakes_while_the_others_are_full_too(machine)
 
 #: The fields of a session that go on to another worker, as `SessionState` has them, and those that
 #: do not: they belong to the connection or the worker, or prevent passing on while they are set.
-TRAVELS = {"resident", "intents", "sent", "earlier", "rates", "_link_sent"}
+TRAVELS = {"resident", "last_intent_number", "sent", "earlier", "rates", "_link_sent"}
 STAYS = {
     *"connection node tokens limits player ticket opened_at heard_at_ping_s error".split(),
     *"watches_map lags_since _kinds admission request _arriving _known_as".split(),

@@ -268,7 +268,9 @@ def test_a_node_whose_store_is_away_hands_its_herd_over(handed_over, monkeypatch
     harness, kept, watch = watched(2)
     # The next node hears of it even if nobody subscribes to the players' squares; and if what is
     # sent at once is lost, within four seconds.
-    kept.broker.lose_subscriptions(set(filter(kept.node.channels.is_square, kept.broker.channels)))
+    kept.broker.lose_subscriptions(
+        set(filter(kept.node.channels.is_of_ground, kept.broker.channels))
+    )
     [other] = others(harness)
     if not handed_over:
         monkeypatch.setattr(other.node.takeovers, "announce", lambda _ids: None)

@@ -62,7 +62,7 @@ class RedisLink(StreamLink):
         #: Channels that were subscribed on this connection and that the server has not dropped.
         self._asked: set[bytes] = set()
         #: Channels in which these two may differ, in the order of the changes.
-        self._changed: dict[bytes, None] = {}
+        self._to_update: dict[bytes, None] = {}
         #: Wanted channels that may have missed messages: their confirmations bring a Reset.
         self._missed: set[bytes] = set()
         #: The changes and probes that are still to be answered, in order, as (channel, or None for
@@ -83,7 +83,7 @@ class RedisLink(StreamLink):
             name = channel.encode()
             if name not in self._wanted:
                 self._wanted[name] = channel
-                self._changed[name] = None
+                self._to_update[name] = None
                 if missed:
                     self._missed.add(name)
         self._wake.set()
@@ -92,13 +92,13 @@ class RedisLink(StreamLink):
         for channel in channels:
             name = channel.encode()
             if self._wanted.pop(name, None) is not None:
-                self._changed[name] = None
+                self._to_update[name] = None
                 self._missed.discard(name)
         self._wake.set()
 
     def ask_again(self) -> None:
         """Subscribe again to the wanted channels that the server has dropped."""
-        self._changed.update(dict.fromkeys(self._wanted.keys() - self._asked))
+        self._to_update.update(dict.fromkeys(self._wanted.keys() - self._asked))
         self._wake.set()
 
     def _log_in(self) -> None:
@@ -108,7 +108,7 @@ class RedisLink(StreamLink):
         self._asked.clear()
         self._asking.clear()
         self._sent = 0
-        self._changed = dict.fromkeys(self._wanted)
+        self._to_update = dict.fromkeys(self._wanted)
         if again:
             self._missed.update(self._wanted)
 
@@ -117,11 +117,11 @@ class RedisLink(StreamLink):
         return pack(HELLO_COMMAND)
 
     def _next_commands(self) -> bytes:
-        changed, self._changed = self._changed, {}
-        old = [n for n in changed if n in self._asked and n not in self._wanted]
+        names, self._to_update = self._to_update, {}
+        old = [n for n in names if n in self._asked and n not in self._wanted]
         # A channel that was removed and added again in one turn is subscribed to once more: that
         # loses nothing, and the server may have lost the subscription.
-        new = [n for n in changed if n in self._wanted]
+        new = [n for n in names if n in self._wanted]
         self._asked.difference_update(old)
         self._asked.update(new)
         self._asking += [(name, self._sent) for name in old + new]
@@ -147,7 +147,7 @@ class RedisLink(StreamLink):
                     self._inbox.put(Message(channel, item[2]))
             else:
                 self._answered()
-                self._changes(item[0], item[1])
+                self._on_confirmation(item[0], item[1])
         elif kind is int and self._in_flight:
             self._took_one()
         elif self._asking and self._asking[0][1] == self._sent - self._in_flight:
@@ -157,7 +157,7 @@ class RedisLink(StreamLink):
                 wire.refuse_replica(item)
                 self._answered()
             else:
-                self._not_changed(name, str(item))
+                self._on_refusal(name, str(item))
         elif kind is ReplyError and self._in_flight:
             self._took_one()
             self._counters.dropped += 1
@@ -172,7 +172,7 @@ class RedisLink(StreamLink):
             self._answered()
             self._landed()
 
-    def _changes(self, kind: bytes, name: bytes) -> None:
+    def _on_confirmation(self, kind: bytes, name: bytes) -> None:
         """Note that the server has subscribed or unsubscribed a channel, asked to or not."""
         asked = bool(self._asking) and self._asking[0][0] == name
         if asked:
@@ -182,21 +182,21 @@ class RedisLink(StreamLink):
                 self._missed.discard(name)
                 self._inbox.reset((self._wanted[name],))
         elif kind == self.words.unsubscribed and not asked:
-            self._drop([name])
+            self._on_drop([name])
 
-    def _drop(self, names: Iterable[bytes]) -> None:
+    def _on_drop(self, names: Iterable[bytes]) -> None:
         """Note that the server has dropped these subscriptions without being asked to."""
         for name in names:
             self._asked.discard(name)
             if name in self._wanted:
                 self._missed.add(name)
-        self._dropped()
+        self._resubscribe()
 
-    def _dropped(self) -> None:
-        """React when the server has dropped subscriptions: subscribe again."""
+    def _resubscribe(self) -> None:
+        """Subscribe again to what the server has dropped."""
         self.ask_again()
 
-    def _not_changed(self, name: bytes, error: str) -> None:
+    def _on_refusal(self, name: bytes, error: str) -> None:
         """Give the connection up: the server refused to subscribe or unsubscribe channels."""
         raise ConnectionError(error)
 

@@ -57,13 +57,13 @@ class _ShardLink(RedisLink):
         super().__init__(endpoint, counters, inbox)
         self._moved = moved
 
-    def _dropped(self) -> None:
+    def _resubscribe(self) -> None:
         self._moved()
 
-    def _not_changed(self, name: bytes, error: str) -> None:
+    def _on_refusal(self, name: bytes, error: str) -> None:
         if not error.startswith("MOVED"):
-            super()._not_changed(name, error)
-        self._drop([one for one in self._asked if slot_of(one) == slot_of(name)])
+            super()._on_refusal(name, error)
+        self._on_drop([one for one in self._asked if slot_of(one) == slot_of(name)])
 
     def _refused(self, error: str) -> None:
         if error.startswith(("MOVED", "CLUSTERDOWN")):

@@ -79,8 +79,8 @@ class Player:
         #: Whether its connection is lost, how it looks, and how fast it is, in percent.
         self.dimmed, self.look, self.pace = False, 0, 100
         self.values: dict[str, Any] = {}
-        #: The square in which it is, and what it is called in records: square, source and slot.
-        self.square, self.called = (0, 0), ((0, 0), 0, -1)
+        #: The square in which it is, and by what records name it: square, source and slot.
+        self.square, self.record_key = (0, 0), ((0, 0), 0, -1)
         #: x, y, dx, dy in units; when it began in ms of node time, and how long it lasts.
         self.track: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
 
@@ -125,10 +125,10 @@ class BaseBot:
         #: What lies in each held square; and cells, by layer and square.
         self._things: dict[tuple[int, int], list[Thing]] = {}
         self._cells: dict[tuple[int, int, int], bytearray] = {}
-        #: What players are called in records -> who that is; the ids of players that left for a
-        #: held square, and until when they are drawn on; and of those that were removed, with the
-        #: seq that is remembered, and until when. The earliest come first.
-        self._called: dict[tuple[wire.Square, int, int], Player] = {}
+        #: The players by what records name them; the ids of those that left for a held square, and
+        #: until when they are drawn on; and of those that were removed, with the seq that is
+        #: remembered, and until when. The earliest come first.
+        self._by_record_key: dict[tuple[wire.Square, int, int], Player] = {}
         self._leaving: dict[int, float] = {}
         self._removed: dict[int, tuple[int, float]] = {}
         #: The columns and rows of the squares that it holds: c0, r0, c1, r1.
@@ -279,7 +279,7 @@ class BaseBot:
         news = [one for batch in batches for one in self._batch(batch)]
         for crowd in crowds:
             for source, sketch in crowd.sketches if self._holds(crowd.square) else ():
-                player = self._called.get((crowd.square, source, sketch[0]))
+                player = self._by_record_key.get((crowd.square, source, sketch[0]))
                 if player is not None and 0 < (sketch[1] - player.seq) & 15 < 8:
                     player.seq += (sketch[1] - player.seq) & 15
                     player.ack += ((sketch[1] >> 4) - player.ack) & 15
@@ -294,7 +294,7 @@ class BaseBot:
         if not self._holds(square):
             return
         for record in batch.records:
-            player = self._called.get((square, source, record[0]))
+            player = self._by_record_key.get((square, source, record[0]))
             if player is not None and 0 < (record[1] - player.seq) & 255 < 128:
                 player.seq += (record[1] - player.seq) & 255
                 player.ack += (record[2] - player.ack) & 255
@@ -330,11 +330,11 @@ class BaseBot:
             player = self.players[enter.id] = Player(enter.id)
         elif enter.seq < player.seq or (enter.seq == player.seq and not again):
             return
-        self._call_no_more(player)
+        self._free_record_key(player)
         player.seq, player.ack, player.name, player.dimmed = enter[1:5]
         player.look, player.pace = enter.look, enter.pace
-        player.square, player.called = square, (square, source, enter.slot)
-        self._called[player.called] = player
+        player.square, player.record_key = square, (square, source, enter.slot)
+        self._by_record_key[player.record_key] = player
         _, names = self._kinds.get(("player", 0), ("", []))
         player.values = dict(zip(names, enter.values, strict=False))
         player.track = self._track_reader.track_of_enter(square, sent, enter)
@@ -342,7 +342,7 @@ class BaseBot:
     def _leave(self, player: Player | None, event: Sequence[Any]) -> None:
         kind, id, seq, *to = event
         if player is not None and kind == wire.LEAVE and self._holds(to):
-            self._call_no_more(player)
+            self._free_record_key(player)
             player.seq, player.square = seq, (to[0], to[1])
             self._leaving[id] = self.now() + IN_TRANSIT_MS
             return
@@ -362,7 +362,7 @@ class BaseBot:
             del self._removed[next(iter(self._removed))]
 
     def _forget_all(self) -> None:
-        for known in (self.players, self._called, self._leaving, self._removed):
+        for known in (self.players, self._by_record_key, self._leaving, self._removed):
             known.clear()
         for held in (self._things, self._cells):
             held.clear()
@@ -370,13 +370,13 @@ class BaseBot:
 
     def _forget(self, player: Player) -> None:
         del self.players[player.id]
-        self._call_no_more(player)
+        self._free_record_key(player)
 
-    def _call_no_more(self, player: Player) -> None:
+    def _free_record_key(self, player: Player) -> None:
         """Let no record name a player any more."""
         self._leaving.pop(player.id, None)
-        if self._called.get(player.called) is player:
-            del self._called[player.called]
+        if self._by_record_key.get(player.record_key) is player:
+            del self._by_record_key[player.record_key]
 
     def _set_things(self, column: int, row: int, things: list[Any], *_more: object) -> None:
         """Apply a message of all that lies in a square."""

@@ -4,8 +4,8 @@ place.
 Each is one item with the fields of its kind. Taking one, what follows it, and the points for it are
 one step in the store. So of all who reach for an item, at any node, exactly one gets it, and
 nothing is lost with a node. While a thing *lies* in a square, the group of its item is the square's
-name. While it *waits*, its item has no group, and is due when the thing is to appear (upkeep.py).
-The group of a record is what stands before a slash in its id.
+name. While it is *pending*, its item has no group, and is due when the thing is to appear
+(upkeep.py). The group of a record is what stands before a slash in its id.
 """
 
 import copy
@@ -150,34 +150,34 @@ class Items:
         must be known."""
         queue, group = self._place_of(one)
         if isinstance(one, Thing) and one.after:
-            return queue, Item(one.id, one.after, "", self.pack(one, waits=True))
+            return queue, Item(one.id, one.after, "", self.pack(one, pending=True))
         lasts = type(one).lasts
         delay = NEVER_DUE_MS if lasts is None else round(lasts * 1000)
         return queue, Item(one.id, delay, group, self.pack(one))
 
-    def pack(self, one: Thing | Record, waits: bool = False) -> bytes:
-        """Return the body of the item of a thing or record. `waits`: it is a thing that does not
+    def pack(self, one: Thing | Record, pending: bool = False) -> bytes:
+        """Return the body of the item of a thing or record. `pending`: it is a thing that does not
         lie yet."""
         number = self._fields.number(type(one))
         values = one.values | {SCHEMA_VERSION_KEY: number} if number else one.values
         if isinstance(one, Thing):
-            return _pack((one.version, *one.tile, waits, values, *one.quota_ids))
+            return _pack((one.version, *one.tile, pending, values, *one.quota_ids))
         return _pack(values)
 
     def read_thing(self, id: str, body: bytes) -> tuple[Thing, bool] | None:
-        """Return a thing as it is in the store, and whether it waits; None if it is no thing, is of
-        a kind that the game does not have, or was put there by a newer version of the game."""
+        """Return a thing as it is in the store, and whether it is pending; None if it is no thing,
+        is of a kind that the game does not have, or is from a newer version of the game."""
         found = self._kinds.get(id.partition(":")[0])
         if found is None:
             return None
-        version, column, row, waits, values, *quota_ids = msgpack.unpackb(body)
+        version, column, row, pending, values, *quota_ids = msgpack.unpackb(body)
         try:
             values = self._values(found.kind, id, values)
         except NewerVersion:
             return None
         thing = read(found.kind, id, version, (column, row), values)
         thing.quota_ids = quota_ids
-        return thing, waits
+        return thing, pending
 
     def read_record(self, kind: type[_Record], item: Item | None) -> _Record | None:
         """Return a record as it is in the store; None if it is not there, or over. Raises
@@ -452,13 +452,13 @@ class Items:
         placed: list[Thing] = []
 
         def operation(store: Store) -> None:
-            for queue, item, one, waits in self._all(store):
+            for queue, item, one, pending in self._all(store):
                 if not (bad := one._named(name, NO_NAME)):
                     continue
                 after = one.again(**bad)
-                then = [(queue, item._replace(body=self.pack(after, waits)))]
+                then = [(queue, item._replace(body=self.pack(after, pending)))]
                 taken = store.take(queue, item.id, then, only=item.body)
-                if taken is not None and isinstance(after, Thing) and not waits:
+                if taken is not None and isinstance(after, Thing) and not pending:
                     placed.append(after)
 
         try:
@@ -468,7 +468,7 @@ class Items:
 
     def _all(self, store: Store) -> Iterator[tuple[str, Item, Thing | Record, bool]]:
         """Yield all that this version of the game can read, with its queue and item, and whether it
-        is a thing that waits. Raises NewerVersion for records that it cannot."""
+        is a thing that is pending. Raises NewerVersion for records that it cannot."""
         for item in store.each(self.queue):
             if (found := self.read_thing(item.id, item.body)) is not None:
                 yield self.queue, item, *found

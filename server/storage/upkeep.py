@@ -3,7 +3,7 @@ expired.
 
 A part of the ground is *planted* when somebody first comes near: an item without a body stands for
 it; the node that claims this item asks the game for the things there, and puts them in its place in
-one step. A thing that waits is due when it is to appear: the node that claims it then puts it into
+one step. A pending thing is due when it is to appear: the node that claims it then puts it into
 its square, and publishes that.
 """
 
@@ -140,21 +140,21 @@ class Upkeep:
         if len(claimed) == GROW_AT_ONCE:
             self._growing.set(self._loop.now())
 
-    def _due(self, thing: Thing, waits: bool) -> None:
-        """Put a thing that this node has claimed into its square, if it `waits`, or else remove it;
+    def _due(self, thing: Thing, pending: bool) -> None:
+        """Put a thing that this node has claimed into its square if it is `pending`, or remove it;
         publish that. If this node was slow, another one has done so, or a player has changed it."""
         items = self._items
 
         def operation(store: Store) -> int:
-            done = store.done(self._queue, [thing.id], [items.item(thing)] if waits else [])
-            if done and not waits:
+            done = store.done(self._queue, [thing.id], [items.item(thing)] if pending else [])
+            if done and not pending:
                 items.free(store, thing, items.pack(thing))
             return done
 
         def answered(done: int) -> None:
             if done:
-                self._loop.stats["things_planted"] += waits
-                items.publish(*([thing], []) if waits else ([], [thing]))
+                self._loop.stats["things_planted"] += pending
+                items.publish(*([thing], []) if pending else ([], [thing]))
 
         items.ask(operation, answered)
 

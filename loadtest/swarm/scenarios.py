@@ -14,7 +14,7 @@ from flatlands.loadtest.swarm.bot import Bot
 
 #: The side of the field around which a patrol walks, and how near its corners it turns, in tiles.
 FIELD = 10
-AT_CORNER = 0.5
+AT_END = 0.5
 
 AROUND = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)]
 
@@ -97,15 +97,15 @@ def patrol(bot: Bot) -> None:
     way is blocked."""
     (x, y), (west, north) = bot.place(), bot.home
     east, south = west + FIELD, north + FIELD
-    if y < north + AT_CORNER and x < east - AT_CORNER:
+    if y < north + AT_END and x < east - AT_END:
         corner = east, north
-    elif x > east - AT_CORNER and y < south - AT_CORNER:
+    elif x > east - AT_END and y < south - AT_END:
         corner = east, south
-    elif y > south - AT_CORNER and x > west + AT_CORNER:
+    elif y > south - AT_END and x > west + AT_END:
         corner = west, south
     else:
         corner = west, north
-    between = AT_CORNER < x - west < FIELD - AT_CORNER or AT_CORNER < y - north < FIELD - AT_CORNER
+    between = AT_END < x - west < FIELD - AT_END or AT_END < y - north < FIELD - AT_END
     if bot.halted and between:
         corner = x + bot.random.uniform(-3, 3), y + bot.random.uniform(-3, 3)
     bot.go(*corner)

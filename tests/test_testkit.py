@@ -457,3 +457,12 @@ def test_a_game_that_goes_on_for_ever_without_time_fails_and_says_why():
     world.run(1)
     with pytest.raises(RuntimeError, match="goes on without end while no time passes"):
         world.join("Bob", at=(0, 0)), world.run(1)
+
+
+def test_a_world_of_a_seed_has_its_things_at_the_same_places():
+    places = []
+    for world in (World("snake", seed=seed) for seed in (3, 3, 4)):
+        ada = world.join("Ada", at=(0, 0))
+        world.run(1)
+        places.append({(one.x, one.y) for one in ada.things("Food")})
+    assert places[0] == places[1] != places[2] and places[0]

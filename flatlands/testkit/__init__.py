@@ -5,6 +5,7 @@ cut a link or kill a node. It needs no browser, no broker and no free port.
 """
 
 import logging
+import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -192,8 +193,9 @@ class World:
     folder or file. It has this many `nodes`, numbered from 0 on, each with a clock that is `skew`
     seconds ahead of the one before. They share a store, unless `store` is false, as it is in some
     worlds of `flatlands simulate`: `has_store` says so, and `players` are all who have ever joined.
-    `options` are those of the game, as the server makes them. The same `seed` makes links behave
-    the same. Raises loader.InvalidGame if there is no such game, or if it does not load.
+    `options` are those of the game, as the server makes them. The same `seed` makes links and
+    `random` behave the same, and so `somewhere`. Raises loader.InvalidGame if there is no such
+    game, or if it does not load.
 
     Whatever a method of the game raises, where a server would only log it, is raised by the call
     during which it happens: `run`, `join`, or what a player does. So is a RuntimeError if the
@@ -215,6 +217,7 @@ class World:
         else:
             kind, declared = loader.kind_of(str(game)), loader.attribute_of(str(game), "Options")
             options = declared() if options is None and declared is not None else options
+        random.seed(seed)
         clock = Clock()
         stores: Callable[[], Store | None] = shared_stores(clock) if store else lambda: None
         self._harness = Harness(

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from flatlands.loadtest.kit import guard
 from flatlands.loadtest.kit.brokers import free_ports
 
 #: Seconds that a server may take to start, or the nodes of a cluster to agree, also on a machine
@@ -135,7 +136,10 @@ class Server:
     def start(self) -> None:
         """Start it, for the first time or again."""
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, start_new_session=True
+            )
+        guard.watch(self.process.pid)
         eventually(self._answers_or_ended, f"{self.program} does not start")
 
     def _answers_or_ended(self) -> bool:
@@ -148,6 +152,7 @@ class Server:
         """End it as a crash would."""
         self.process.kill()
         self.process.wait(PATIENCE)
+        guard.forget(self.process.pid)
 
     def stall(self) -> None:
         """Stop it from doing anything; its connections stay open."""

@@ -318,10 +318,13 @@ class Items:
 
     def _log_skipped(self, store: Store, following: Iterable[Thing | Record]) -> None:
         """Log which records were not put, since the store had others with their ids."""
+        put: dict[str, dict[str, Item]] = {}
         for queue, item in map(self.item, (one for one in following if isinstance(one, Record))):
-            there = store.get(queue, [item.id]).get(item.id)
-            if there is not None and there.body != item.body and self._skips.allows(monotonic()):
-                log.warning("take() has not put the record %r: the store has one", item.id)
+            put.setdefault(queue, {})[item.id] = item
+        for queue, items in put.items():
+            for id, there in store.get(queue, items).items():
+                if there.body != items[id].body and self._skips.allows(monotonic()):
+                    log.warning("take() has not put the record %r: the store has one", id)
 
     def _bodies(self, store: Store, one: Thing | Record) -> Iterator[bytes]:
         """Yield the bodies that something may have in the store."""

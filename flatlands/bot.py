@@ -153,9 +153,9 @@ class BaseBot:
         if self._token is not None:
             # A server that was killed has published nothing of where its players were.
             place = tuple(round(n * UNIT) for n in self._own.at(self.now()))
+        self.send(wire.KEY, self._key)
         hello = wire.HELLO, wire.VERSION, self.name, width, height
         self.send(*hello, self._token, None, *place)
-        self.send(wire.KEY, self._key)
 
     def _begin(self, welcome: list[Any]) -> None:
         """Apply the welcome."""

@@ -131,8 +131,8 @@ export class Net {
     const { name, look, width, height, near, ticket = '' } = this.hello, [x, y] = place ?? [null, null];
     const send = (...message) => socket.send(encode(message));
     if (ticket !== '') send(P.TICKET, ticket);
-    send(P.HELLO, P.VERSION, name, width, height, this.identity.token, near, x, y);
     send(P.KEY, this.identity.secret);
+    send(P.HELLO, P.VERSION, name, width, height, this.identity.token, near, x, y);
     send(P.APPEAR, name, look);
   }
 

@@ -139,10 +139,14 @@ def invite(session: Session) -> None:
 
 def key(session: Session, text: str) -> None:
     """Count the player's points for the owner of a key, unless the game has named another. A player
-    in the world has one key: the first. Raises Refused."""
+    in the world has one key: the first. A key before the hello is kept until the welcome. Raises
+    Refused."""
     if not _KEY.fullmatch(text):
         raise Refused("key", "a key may have only letters, digits, hyphens and underscores")
-    resident, owner = session.playing, owner_of(text)
+    if session.resident is None:
+        session.key = text
+        return
+    resident, owner = session.resident, owner_of(text)
     if session.node.play.hello_hooks and resident.owner:
         return
     if resident.owner not in ("", owner):

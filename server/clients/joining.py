@@ -42,7 +42,9 @@ def hello(
     if cleaned is None:
         raise Refused("name", BAD_NAME)
     place = None if x is None or y is None else (x, y)
-    join(session, Hello(cleaned, viewport(width, height), token, near, place, session.ticket))
+    early = [(protocol.KEY, (session.key,))] if session.key else []
+    view = viewport(width, height)
+    join(session, Hello(cleaned, view, token, near, place, session.ticket), early=early)
 
 
 def join(
@@ -52,7 +54,8 @@ def join(
     early: Iterable[tuple[int, Sequence[object]]] = (),
 ) -> None:
     """Let a client that has said hello play, or refuse it: now or later. If another worker has
-    passed it on, that one has decided where it begins, and `early` is what came after the hello."""
+    passed it on, that one has decided where it begins. `early` is what is obeyed after the
+    welcome: the key that came before the hello, and what came after it."""
     session.request = request = Request(session, hello, _decided, spawn, early)
     session.admission.decide(request)
 
@@ -112,9 +115,13 @@ def _welcome(session: Session, request: Request, admitted: Admitted) -> None:
     if not node.peers.is_linked:
         session.send_link()
     node.residents.attach(resident, session, view)
+    # The first hook of the game must find the player's owner. A key may end the session.
+    session.obey([one for one in request.early if one[0] == protocol.KEY])
+    if session.resident is not resident:
+        return
     if node.play.has_join_hooks and not admitted.resumed:
         node.play.player_joined(resident, admitted.back)
-    session.obey(request.early)
+    session.obey([one for one in request.early if one[0] != protocol.KEY])
     if host is not None:
         session.send_host(host)
     node.router.relocate_now(resident)

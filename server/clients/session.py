@@ -89,6 +89,7 @@ class Session(ClientScreen):
         "_known_as",
         "_last_request_at",
         "ticket",
+        "key",
     )
 
     def __init__(
@@ -122,8 +123,8 @@ class Session(ClientScreen):
         self._pending: PendingIntent | None = None
         #: Its hello, while that was neither welcomed nor refused yet.
         self.request: Request | None = None
-        #: The ticket that it has sent for the game before its hello.
-        self.ticket = ""
+        #: The ticket for the game and the key that it has sent before its hello, or "".
+        self.ticket = self.key = ""
         #: Node time at which the client last asked for anything but to walk.
         self._last_request_at = 0
         connection.on_message = self._message
@@ -370,7 +371,7 @@ _OUR_ERRORS: Final = (
 )
 
 #: The messages that may come before hello.
-_BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH, protocol.TICKET)
+_BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH, protocol.TICKET, protocol.KEY)
 
 #: The messages for which the intents before them need not have been obeyed, since they are intents
 #: themselves or have nothing to do with where the player is. Nor does the store answer any of them.

@@ -337,6 +337,8 @@ class Offender:
         chance, client = self.crowd.chance, self.client
         if not client.model.id and chance.random() < 0.1:
             return self._watch()
+        if not client.model.id and chance.random() < 0.1:
+            return [KEY, "k" * 16]
         if not client.model.id or chance.random() < 0.02:
             return self._hello()
         kind = chance.choice(_SENT)

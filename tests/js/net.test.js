@@ -173,7 +173,7 @@ test('a key that was one too many from its address is sent again on its connecti
   refuse();
   assert.deepEqual(wait(9), []);
   assert.deepEqual(wait(11), [[P.KEY, 'a secret']]);
-  // A new connection sends it after its hello.
+  // A new connection sends it with its hello.
   refuse();
   net.connect();
   assert.deepEqual(wait(20), []);

@@ -106,6 +106,7 @@ def test_what_is_said_between_hello_and_welcome_is_obeyed_by_the_other_worker(ma
     begin_in_the_east(machine)
     client = machine.client(west)
     for message in (
+        [10, "ada" * 6],
         [1, 3, "Quick", 40, 25, None, None, None, None],
         [2, 1, client.now(), 1, 0],
         [6, "here I am"],
@@ -119,6 +120,7 @@ def test_what_is_said_between_hello_and_welcome_is_obeyed_by_the_other_worker(ma
     assert client.model.chat == [("Quick", "here I am")] and 23 in kinds(client)
     assert client.model.players[client.id].ack == 1
     assert client.model.errors == []
+    assert east.node.residents.by_id[client.id].owner != ""
 
 
 @pytest.mark.parametrize(
@@ -215,7 +217,7 @@ def test_a_full_worker_refuses_handshakes_while_the_others_are_full_too(machine)
 #: do not: they belong to the connection or the worker, or prevent passing on while they are set.
 TRAVELS = {"resident", "last_intent_number", "sent", "earlier", "rates", "_link_sent"}
 STAYS = {
-    *"connection node tokens limits player ticket opened_at heard_at_ping_s error".split(),
+    *"connection node tokens limits player ticket key opened_at heard_at_ping_s error".split(),
     *"watches_map lags_since _kinds admission request _arriving _known_as".split(),
     *"_has_seat _token_of _last_request_at".split(),
     *"_pending _mark _marked _marked_bytes _later_bytes".split(),

@@ -313,6 +313,29 @@ def test_a_player_in_the_world_has_one_key(harness, pair):
     assert owner(harness.hosts[0], other) == mine and other.connection.open
 
 
+def test_a_key_before_the_hello_is_that_of_the_player_from_its_first_moment(harness):
+    client = harness.client()
+    client.send(10, ADA)
+    client.hello()
+    mine = owner(harness.hosts[0], client)
+    assert mine != "" and client.model.errors == []
+    # The same one again, as at each connection, does no harm, and another one is refused.
+    harness.run(2000)
+    client.send(10, ADA)
+    assert client.connection.open
+    client.send(10, BOB)
+    refused(client, "key", 1008)
+    # The last one before the hello counts.
+    other = harness.client()
+    other.send(10, BOB)
+    other.send(10, ADA)
+    other.hello()
+    assert owner(harness.hosts[0], other) == mine
+    wrong = harness.client()
+    wrong.send(10, "k" * 15 + " ")
+    refused(wrong, "key", 1008)
+
+
 def test_new_keys_from_one_address_are_limited_and_known_ones_are_not(harness):
     def children():
         return [newcomer(harness, "192.0.2.1") for _ in keys]

@@ -53,7 +53,7 @@ def serve(game: Path, options: Sequence[str]) -> int:
     proxy's port. Ends the process with a sentence and code 2 if an option is wrong."""
     link, options = _link(options)
     command = [sys.executable, "-m", "flatlands.server", "--game", str(game), "--author", "1"]
-    environment, patient = _environment(game, apart()), False
+    environment, again = _environment(game, apart()), list[str]()
     # The server has it too, and would keep it if this process were killed.
     lock = _lock(game)
     command += ["--lock-fd", str(lock)]
@@ -65,17 +65,17 @@ def serve(game: Path, options: Sequence[str]) -> int:
     while True:
         before = _state(game)
         server = subprocess.Popen(
-            [*command, *options, *_behind(proxy)], env=environment, pass_fds=[lock]
+            [*command, *again, *options, *_behind(proxy)], env=environment, pass_fds=[lock]
         )
         try:
-            changed = _wait(server, game, before, patient)
+            changed = _wait(server, game, before, bool(again))
         except KeyboardInterrupt:
             return 0
         finally:
             _stop(server)
         if not changed:
             return server.returncode
-        patient = True
+        again = ["--show-fault", "1"]
         print(f"flatlands: {changed} has changed: restarting", file=sys.stderr)
 
 

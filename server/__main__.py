@@ -68,7 +68,12 @@ def main() -> int:
         # Somebody did not want to wait any longer for a Redis.
         return 130
     except (ValueError, StoreError, OSError) as error:
-        print(f"flatlands: {_why(error, settings.host, settings.port)}", file=sys.stderr)
+        why = _why(error, settings.host, settings.port)
+        print(f"flatlands: {why}", file=sys.stderr)
+        if settings.show_fault and settings.listen_fd is None and isinstance(error, ValueError):
+            from flatlands.server.web import fault_page
+
+            fault_page.serve(why, settings.host, settings.port)
         return 2 if isinstance(error, ValueError) else 1
     if worker is not None:
         worker.start()

@@ -343,6 +343,9 @@ class Settings:
     lock_fd: int | None = _hidden(int)
     #: For a server of `flatlands play --lag`: the port of the proxy in front, where pages reach it.
     proxy_port: int | None = _hidden(int)
+    #: For a server that `flatlands play` has started again: whether to show in pages why a game
+    #: does not load, until the next start.
+    show_fault: int | None = _hidden(int)
 
     @property
     def inspected(self) -> bool:

@@ -4,9 +4,11 @@
 
 addEventListener('load', () => {
   const MOST = 5, FIRST = 400;            // attempts; ms before the first, doubled each time
-  const begun = 'begun' in document.documentElement.dataset, styled = document.styleSheets.length
+  const { dataset } = document.documentElement;
+  const begun = 'begun' in dataset, styled = document.styleSheets.length
     === document.querySelectorAll('link[rel=stylesheet]').length;
-  if (begun && styled) return;
+  // An author's page shows what is wrong instead (author.js).
+  if ((begun && styled) || 'author' in dataset) return;
   const times = history.state?.again ?? 0;
   if (times === MOST) {
     if (!begun) document.body.append(`${document.title} could not be loaded. Please try again later.`);

@@ -42,7 +42,7 @@ FORGETS = '\n  <meta name="forgets" content="{}">'
 NOT_SERVED = ("~", ".orig", ".rej", ".d.ts", "jsconfig.json")
 
 #: The document's part that shows a game's faults to its author.
-AUTHOR = '\n  <script async src="author.js"></script>'
+AUTHOR = '\n  <script src="author.js"></script>'
 
 #: The page may load nothing from another host, and send nothing there, except that it may connect
 #: to other machines of this world.
@@ -153,8 +153,8 @@ class StaticFiles:
     which is once a day at least, "always", since there is no store, or never (""). The files of a
     game's `page` replace those with the same names, and each part of the game that has a page of
     its own is served below its name: see docs/games/page.md. Pieces of the `ground` are served
-    below /v/STAMP/ground/. With `author` the page shows what /author tells. It may connect to these
-    `machines`.
+    below /v/STAMP/ground/. With `author` the page shows what /author tells and what fails in it,
+    and always loads its files one by one. It may connect to these `machines`.
     """
 
     def __init__(
@@ -191,8 +191,9 @@ class StaticFiles:
             )
             return _File("text/html", text)
 
-        joined = document(LINKS)
         self._single = document(single)
+        # An author reads the lines of the files as they are.
+        joined = self._single if author else document(LINKS)
         del contents["/index.html"]
         #: Path -> what is there, and the header Cache-Control.
         self._files = dict.fromkeys(PAGES, (joined, CACHE_ASK_AGAIN))

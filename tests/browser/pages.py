@@ -93,11 +93,11 @@ def open_page(browser, request):
 
     `script` runs in a page before its own scripts. What the browser says of lost connections is
     ignored for a page that is `cut_off`, and for all once the test has ended: their server may
-    have ended first.
+    have ended first. A page that `fails` may complain.
     """
     contexts, complaints, ended = [], [], False
 
-    def open_one(url=None, script=None, cut_off=False, **options):
+    def open_one(url=None, script=None, cut_off=False, fails=False, **options):
         def listen(said):
             lost = "WebSocket" in said.text or "Failed to load resource" in said.text
             if said.type in ("error", "warning") and not (lost and (cut_off or ended)):
@@ -111,8 +111,9 @@ def open_page(browser, request):
             context.add_init_script(script)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", listen)
+        if not fails:
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("console", listen)
         page.goto(url or request.getfixturevalue("server").url)
         return page
 

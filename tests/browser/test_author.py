@@ -50,11 +50,19 @@ def test_an_author_edits_a_game_while_it_is_played(open_page, tmp_path):
         page.get_by_role("button", name="Close").click()
         fault.wait_for(state="hidden")
 
-        # A file that Python cannot read ends the server, and the next change starts it.
+        # A game that does not load is shown, too, in pages that are open and in new ones, which
+        # go on once it is mended.
         game.write_text("def (\n")
-        eventually(lambda: "game.py, line 1: invalid syntax" in play.errors(), "it is shown")
+        sentence = f"the game does not load: {game}, line 1: invalid syntax"
+        page.get_by_role("alert").filter(has_text=sentence).wait_for()
+        assert sentence in play.errors()
+        new = open_page(f"http://127.0.0.1:{port}/", cut_off=True)
+        new.get_by_role("alert").filter(has_text=sentence).wait_for()
         game.write_text(right)
         page.get_by_text("Walk with the arrow keys").wait_for()
+        new.get_by_text("Walk with the arrow keys").wait_for()
+        new.close()
+        page.get_by_role("alert").wait_for(state="hidden")
 
         # The template's bot plays the game.
         bot = Program(
@@ -68,7 +76,40 @@ def test_an_author_edits_a_game_while_it_is_played(open_page, tmp_path):
         main.write_text(main.read_text() + "document.body.append('A new page');\n")
         page.get_by_text("A new page").wait_for()
         page.get_by_text("Walk with the arrow keys").wait_for()
-        assert len(set(re.findall(r"join player=(\d+)", play.errors()))) == 2
+        assert len(set(re.findall(r"join player=(\d+)", play.errors()))) == 3
         page.keyboard.press("ArrowRight", delay=400)
         assert fault.is_hidden()
+    assert play.process.returncode == 0
+
+
+@pytest.mark.process
+def test_an_author_sees_what_fails_in_the_page_and_where(open_page, tmp_path):
+    command = [sys.executable, "-m", "flatlands"]
+    subprocess.run(
+        [*command, "new", "mygame"], cwd=tmp_path, env=HERE, check=True, timeout=PATIENCE
+    )
+    folder, port = tmp_path / "mygame", free_port()
+    main = folder / "page" / "main.js"
+    whole = main.read_text()
+    line = len(whole.splitlines()) + 1
+    play = Program([*command, "play", "--port", str(port)], "play", folder=folder, environment=HERE)
+    with play:
+        play.line(PATIENCE)
+        page = open_page(f"http://127.0.0.1:{port}/", cut_off=True, fails=True)
+        page.get_by_text("Walk with the arrow keys").wait_for()
+        alert = page.get_by_role("alert")
+        for wrong, shown in (
+            ("const = 1;\n", "The page: Uncaught SyntaxError"),
+            ("setTimeout(() => nothing.there(), 100);\n", "nothing is not defined"),
+            ("Promise.reject(new Error('broken'));\n", "The page: Error: broken"),
+        ):
+            main.write_text(whole + wrong)
+            alert.filter(has_text=shown).wait_for()
+            assert f"main.js:{line}:" in alert.inner_text()
+        # This one is found before a browser has the page.
+        main.write_text("import { x } from './nowhere.js';\n" + whole)
+        alert.filter(has_text="the page imports nowhere.js, which does not exist").wait_for()
+        main.write_text(whole)
+        page.get_by_text("Walk with the arrow keys").wait_for()
+        alert.wait_for(state="hidden")
     assert play.process.returncode == 0

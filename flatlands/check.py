@@ -43,8 +43,8 @@ NOT_DONE = "not done"
 
 @dataclass
 class StepResult:
-    """What came of a step. `says` has sentences: what is wrong, and what was not done. `output` is
-    what its programs have printed, if it failed, and `story` the shortest world that fails."""
+    """What came of a step. `says` has lines: what was found, and what was not done. `output` has
+    all that its programs have printed, if it failed, and `story` the shortest world that fails."""
 
     result: str = RIGHT
     seconds: float = 0.0
@@ -128,15 +128,18 @@ class Check:
         code, output = self._flatlands(
             "simulate", "--seconds", f"{seconds:g}", "--json", str(report)
         )
-        if code and report.exists():
-            step.story = story = json.loads(report.read_text())["story"]
+        found = json.loads(report.read_text()) if report.exists() else None
+        if code and found is not None:
+            step.story = story = found["story"]
             step.fail(
                 output,
                 f"a world of {len(story['steps'])} steps fails: {story['error']}",
                 f"play it again: {story['again']}",
             )
-        elif code:
+        elif code or found is None:
             step.fail(output)
+        else:
+            step.says += found["summary"]
         return step
 
     def swarm(self, seconds: float) -> StepResult:

@@ -319,12 +319,21 @@ def test_types_and_tests_show_a_bug(folder, bug):
 def test_a_game_without_a_bug_is_right(folder):
     code, found, lines = told(made(folder), "--simulate", "3", "--swarm", "1")
     assert code == 0 and found["right"]
-    steps = found["steps"].values()
-    assert all(step["result"] == "all right" and step["seconds"] > 0 for step in steps)
-    assert all(step["says"] == [] and step["output"] == "" for step in steps)
+    steps = found["steps"]
+    assert all(step["result"] == "all right" and step["seconds"] > 0 for step in steps.values())
+    assert all(step["output"] == "" for step in steps.values())
+    # A hook that no world called would have been tried by nothing.
+    worlds, calls = steps["simulate"]["says"]
+    assert re.fullmatch(r"[1-9]\d* worlds, [\d.]+ player-hours, seeds up to \d+", worlds)
+    called = re.fullmatch("calls of hooks: (.*)", calls)[1].split(", ")
+    names = "ask_for_gift", "cheer", "on_step", "on_touch", "plant", "save"
+    assert [line.split()[0] for line in called] == [*names]
+    assert all(step["says"] == [] for name, step in steps.items() if name != "simulate")
     assert re.fullmatch(
         r"types \.\.\. all right \(.* s\)\ntests \.\.\. all right \(.* s\)\n"
-        r"simulate, 3 s \.\.\. all right \(.* s\)\nswarm, 1 s \.\.\. all right \(.* s\)\n"
+        r"simulate, 3 s \.\.\. all right \(.* s\)\n"
+        rf"  {re.escape(worlds)}\n  {re.escape(calls)}\n"
+        r"swarm, 1 s \.\.\. all right \(.* s\)\n"
         r"all right: types, tests, simulate, swarm\n",
         lines,
     )

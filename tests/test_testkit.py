@@ -88,6 +88,39 @@ def test_a_player_sees_what_its_screen_is_told():
     assert len(ada.errors()) == 1 and world.game(1).top("coins", 1)[0].points == 2
 
 
+class Penny(Thing, reach=1):
+    pass
+
+
+class Newcomers(Engine):
+    """Whoever begins here begins on a penny."""
+
+    ground, things = plain(), [Penny]
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.owners = []
+
+    def plant(self, plot):
+        return [Penny((0, 0))] if plot == (0, 0) else []
+
+    def on_join(self, me, back):
+        self.owners.append(me.owner)
+
+    def on_touch(self, me, penny):
+        self.owners.append(me.owner)
+        me.take(penny, scores=[("pennies", 1)])
+
+
+def test_the_owner_of_a_newcomer_is_known_when_its_first_hook_is_called():
+    world = World(Newcomers)
+    ada = world.join("Ada", at=(0, 0))
+    world.run(1)
+    game = world.game()
+    assert len(game.owners) == 2 and len(set(game.owners)) == 1 and game.owners[0]
+    assert game.top("pennies", 1)[0].points == 1 and ada.playing
+
+
 def test_a_game_finds_who_is_near_at_all_nodes():
     world = World(Hunt, nodes=2)
     for n, name in enumerate(("Ada", "Bob", "Cy", "Dan")):
@@ -433,6 +466,23 @@ def test_random_worlds_obey_a_games_own_rules_and_are_the_same_again(tmp_path, c
         told.append(capsys.readouterr().out.partition("AssertionError: ")[2])
     assert told[0] == told[1] and told[0].startswith("it is crowded\nseed: 1, ")
     assert f"Play it again: flatlands simulate {folder} --seed 1" in told[0]
+
+
+def test_random_worlds_say_how_often_they_have_called_which_hooks(tmp_path, capsys):
+    game = tmp_path / "greets.py"
+    game.write_text(
+        "from flatlands import Game as Engine, Part, plain\n"
+        "class Greeter(Part):\n"
+        "    def on_join(self, me, back): pass\n"
+        "class Game(Engine):\n"
+        "    ground, parts = plain(), [Greeter]\n"
+        "    def on_join(self, me, back): pass\n"
+        "    def on_news(self, name, *fields): pass\n"
+    )
+    assert search(game).run(argparse.Namespace(seconds=0, first=None, seed=1)) == 0
+    *_, called, never = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"calls of hooks: greets\.Greeter\.on_join ([1-9]\d*), on_join \1", called)
+    assert never == "never called: on_news"
 
 
 class Jar(Thing, reach=1):

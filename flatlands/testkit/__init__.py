@@ -6,6 +6,7 @@ cut a link or kill a node. It needs no browser, no broker and no free port.
 
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +20,7 @@ from flatlands.bot import BaseBot, Thing
 from flatlands.bot import Player as Seen
 from flatlands.server.game import loader
 from flatlands.server.game.actions import Action
-from flatlands.server.game.game import AnyGame
+from flatlands.server.game.game import AnyGame, store_name
 from flatlands.server.storage.kinds import middle_of
 from flatlands.stores.base import Store
 from flatlands.testkit import blocking
@@ -235,6 +236,9 @@ class World:
         #: Whether something is happening now.
         self._moves = False
         self._taken = Taken()
+        #: How often each hook was called at all nodes, by its name; those of parts are named
+        #: "part.name".
+        self.hook_calls = Counter[str]()
         self._hosts = list(self._harness.hosts)
         for host in self._hosts:
             self._guard(host)
@@ -394,9 +398,23 @@ class World:
         if raised.errors:
             raise raised.errors[0]
 
+    def _counted(self, name: str, call: Callable[..., object]) -> Callable[..., object]:
+        """Return what calls a hook, and counts that."""
+        self.hook_calls[name] += 0
+
+        def run(*arguments: object) -> object:
+            self.hook_calls[name] += 1
+            return call(*arguments)
+
+        return run
+
     def _guard(self, host: Host) -> None:
-        """Make waiting at a node fail wherever a server forbids it, and take its time elsewhere."""
-        wait = host.node.store_client.wait
+        """Make waiting at a node fail wherever a server forbids it, and take its time elsewhere;
+        and count the calls of its hooks."""
+        play, wait = host.node.play, host.node.store_client.wait
+        for part, hook in play.hooks:
+            own = part == store_name(type(play.game))
+            hook.wrap(partial(self._counted, hook.name if own else f"{part}.{hook.name}"))
 
         def waits(operation: Callable[[Store], object]) -> Any:
             if not isinstance(getcurrent(), HookGreenlet):

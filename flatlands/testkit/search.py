@@ -11,7 +11,7 @@ import random
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -65,11 +65,19 @@ _P = TypeVar("_P", bound=WorldPlan)
 
 class Search(Generic[_P]):
     """A search for a seed whose world fails. `plan` returns the plan of a seed. `play` plays a
-    world to its end, and returns the ms that players have played; it raises what goes wrong.
-    `again` is the command that plays a seed again."""
+    world to its end, and returns the ms that players have played; it raises what goes wrong. To
+    `hook_calls` it adds how often it has called each hook, by name. `again` is the command that
+    plays a seed again."""
 
-    def __init__(self, plan: Callable[[int], _P], play: Callable[[_P], int], again: str) -> None:
+    def __init__(
+        self,
+        plan: Callable[[int], _P],
+        play: Callable[[_P], int],
+        again: str,
+        hook_calls: Mapping[str, int] | None = None,
+    ) -> None:
         self._plan, self._play, self._again = plan, play, again
+        self._hook_calls = {} if hook_calls is None else hook_calls
 
     def run(self, given: argparse.Namespace, kept: Path | None = None) -> int:
         """Play worlds for as long as the command line says; return the exit code. What came of it
@@ -89,12 +97,16 @@ class Search(Generic[_P]):
                 print(f"\nThe world of seed {short.seed} breaks: {why}")
                 _show(short)
                 print(f"Play it again: {again}")
-                _keep(kept, worlds, {"error": why, "again": again, **_as_dict(short)})
+                _keep(kept, worlds=worlds, story={"error": why, "again": again, **_as_dict(short)})
                 return 1
             worlds += 1
-        _keep(kept, worlds, None)
         hours = player_ms / 3_600_000
-        print(f"all right: {worlds} worlds, {hours:.1f} player-hours, seeds up to {seed}")
+        summary = [
+            f"{worlds} worlds, {hours:.1f} player-hours, seeds up to {seed}",
+            *_describe_calls(self._hook_calls),
+        ]
+        _keep(kept, worlds=worlds, summary=summary, hook_calls=self._hook_calls, story=None)
+        print("all right:", "\n".join(summary))
         return 0
 
     def fails(self, plan: _P) -> str:
@@ -170,10 +182,18 @@ def _as_dict(plan: WorldPlan) -> dict[str, Any]:
     return {**plan._asdict(), "steps": [step._asdict() for step in plan.steps]}
 
 
-def _keep(path: Path | None, worlds: int, story: dict[str, Any] | None) -> None:
-    """Write how many worlds were right, and the shortest one that was found to fail, as JSON."""
+def _describe_calls(hook_calls: Mapping[str, int]) -> list[str]:
+    """Return lines that say how often each hook was called, by name, and which ones never."""
+    called = [f"{name} {n:,}" for name, n in sorted(hook_calls.items()) if n]
+    never = [name for name, n in sorted(hook_calls.items()) if not n]
+    lines = [f"calls of hooks: {', '.join(called)}"] if called else []
+    return lines + ([f"never called: {', '.join(never)}"] if never else [])
+
+
+def _keep(path: Path | None, **found: object) -> None:
+    """Write what was found, as JSON."""
     if path is not None:
-        path.write_text(json.dumps({"worlds": worlds, "story": story}))
+        path.write_text(json.dumps(found))
 
 
 def parser(program: str, description: str | None) -> argparse.ArgumentParser:

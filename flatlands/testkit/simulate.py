@@ -11,6 +11,7 @@ play it again.
 import logging
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -262,11 +263,20 @@ def plan(seed: int) -> RandomWorld:
     return RandomWorld(seed, nodes, skew, chance.random() < 0.8, tuple(steps))
 
 
-def play(game: GameSource, rules: Callable[[World], object], plan: RandomWorld) -> int:
-    """Play a world to its end; return the ms that players have played. Raises what goes wrong."""
+def play(
+    game: GameSource,
+    rules: Callable[[World], object],
+    plan: RandomWorld,
+    hook_calls: Counter[str] | None = None,
+) -> int:
+    """Play a world to its end; return the ms that players have played. To `hook_calls` it adds how
+    often it has called each hook. Raises what goes wrong."""
     story = Story(game, plan, rules)
     for step in (*plan.steps, Step(0, QUIET_STEP, 0, 0, 0)):
         story.play(step)
+    if hook_calls is not None:
+        for name, n in story.world.hook_calls.items():
+            hook_calls[name] += n
     if story.refused and not story.player_ms:
         raise NobodyAdmitted(f"{story.refused} (a TICKET in bot.py lets the players in)")
     return story.player_ms
@@ -291,7 +301,9 @@ def search(
     path = str(game.resolve())
     loader.kind_of(path)
     of = "" if game.resolve() == Path.cwd() else f"{game} "
-    return Search(plan, partial(play, path, rules), f"flatlands simulate {of}--seed ")
+    calls = Counter[str]()
+    played = partial(play, path, rules, hook_calls=calls)
+    return Search(plan, played, f"flatlands simulate {of}--seed ", calls)
 
 
 def main() -> int:

@@ -3,14 +3,14 @@
 It never loads the game: the server and the swarm do, in processes of their own.
 """
 
+import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import NoReturn
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from flatlands import __version__
@@ -76,15 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if command == "new":
             return new(rest)
         if command == "docs":
-            with suppress(KeyboardInterrupt):
-                return _run("flatlands.site", *rest)
-            return 0
+            _run("flatlands.site", *rest)
         if command == "compile" and not rest:
-            return _run("flatlands.compiled")
+            _run("flatlands.compiled")
         if command in COMMANDS and "--help" in rest:
             if command == "play":
                 _show_help_of_play()
-            return _run(COMMANDS[command][1], "--help")
+            _run(COMMANDS[command][1], "--help")
         if command in COMMANDS:
             return COMMANDS[command][0](*_game(rest))
         raise Wrong(f"no command is called {' '.join([command, *rest])!r}: see flatlands --help")
@@ -181,12 +179,12 @@ def test(game: Path, options: Sequence[str]) -> int:
         )
     known = game.is_file() or (game / "game.py").is_file()
     loads = ["-p", LOADING_PLUGIN, "--flatlands-game", str(game)] if known else []
-    return _run("pytest", *loads, str(tests), *options, cwd=folder)
+    _run("pytest", *loads, str(tests), *options, cwd=folder)
 
 
 def simulate(game: Path, options: Sequence[str]) -> int:
     """Play a game in random worlds."""
-    return _run(SIMULATE_MODULE, str(game), *options)
+    _run(SIMULATE_MODULE, str(game), *options)
 
 
 def check(game: Path, options: Sequence[str]) -> int:
@@ -203,12 +201,12 @@ def check(game: Path, options: Sequence[str]) -> int:
 
 def types(game: Path, options: Sequence[str]) -> int:
     """Write the types of a game's page."""
-    return _run(TYPES_MODULE, str(game), *options)
+    _run(TYPES_MODULE, str(game), *options)
 
 
 def swarm(game: Path, options: Sequence[str]) -> int:
     """Let bots play a game on a server of their own."""
-    return _run(SWARM_MODULE, "--game", str(game), *options)
+    _run(SWARM_MODULE, "--game", str(game), *options)
 
 
 #: The plugin of pytest that loads the game before its tests.
@@ -233,10 +231,14 @@ COMMANDS = {
 }
 
 
-def _run(module: str, *arguments: str, cwd: Path | None = None) -> int:
-    """Run a module as a program, in a folder; return its exit code."""
-    command = [sys.executable, "-m", module, *arguments]
-    return subprocess.run(command, cwd=cwd, env=apart()).returncode
+def _run(module: str, *arguments: str, cwd: Path | None = None) -> NoReturn:
+    """Become a module's program, in a folder: what ends this process ends that, and nothing else
+    is left."""
+    environment = apart()
+    if cwd is not None:
+        os.chdir(cwd)
+    sys.stdout.flush()
+    os.execve(sys.executable, [sys.executable, "-m", module, *arguments], environment)
 
 
 def _game(arguments: Sequence[str]) -> tuple[Path, Sequence[str]]:

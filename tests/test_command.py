@@ -1,16 +1,15 @@
 """The command `flatlands`: what it puts into a folder, what it watches, and what it refuses."""
 
+import os
 import shutil
-import subprocess
+from pathlib import Path
 
 import pytest
 
 from flatlands import __version__, author, needs
 from flatlands.__main__ import COMMANDS, TEMPLATE, main
 from flatlands.server.game import loader
-from tests.processes import ROOT
-
-ENDED = subprocess.CompletedProcess([], 0)
+from tests.processes import python
 
 #: Command lines that cannot be obeyed, and what is said of them.
 WRONG = [
@@ -28,6 +27,19 @@ WRONG = [
     (["test", "there/game.py"], "there is no folder tests in "),
     (["swarm", "--bots", "10"], "there is no game.py in "),
 ]
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """The command lines of the programs that a command becomes, which are not run."""
+    commands = []
+
+    def become(_path, command, _environment):
+        commands.append(command)
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execve", become)
+    return commands
 
 
 @pytest.mark.parametrize("arguments, sentence", WRONG, ids=lambda it: " ".join(it)[:20])
@@ -70,43 +82,39 @@ def test_a_game_whose_secret_cannot_be_kept_is_not_served(tmp_path, capsys):
     assert "cannot write beside the game" in capsys.readouterr().err
 
 
-def test_one_file_of_the_tests_can_be_run(tmp_path, monkeypatch):
-    folder, ran = tmp_path / "mygame", []
+def test_one_file_of_the_tests_can_be_run(tmp_path, monkeypatch, ran):
+    folder = tmp_path / "mygame"
     assert main(["new", str(folder)]) == 0
     file = folder / "tests" / "test_game.py"
-    monkeypatch.setattr(
-        subprocess, "run", lambda command, **more: ran.append((command, more)) or ENDED
-    )
-    assert main(["test", str(file), "-q"]) == 0
-    [(command, more)] = ran
-    assert command[-2:] == [str(file), "-q"] and more["cwd"] == folder
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["test", str(file), "-q"])
+    [command] = ran
+    assert command[-2:] == [str(file), "-q"] and Path.cwd() == folder
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("named", ["", "game.py", "tests/test_game.py"])
-def test_a_game_that_does_not_load_is_said_once_by_its_tests(tmp_path, monkeypatch, capfd, named):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+def test_a_game_that_does_not_load_is_said_once_by_its_tests(tmp_path, named):
     folder = tmp_path / "mygame"
     main(["new", str(folder)])
     with (folder / "game.py").open("a") as file:
         file.write("\n\nclass Hop(Event):\n    high = 3\n")
-    capfd.readouterr()
-    assert main(["test", str(folder / named)]) == pytest.ExitCode.USAGE_ERROR
-    told = capfd.readouterr()
+    told = python("-m", "flatlands", "test", str(folder / named))
+    assert told.returncode == pytest.ExitCode.USAGE_ERROR
     line = (folder / "game.py").read_text().splitlines().index("class Hop(Event):") + 1
-    assert told.err.strip() == (
+    assert told.stderr.strip() == (
         f"ERROR: the game does not load: {folder / 'game.py'}, line {line}: NameError: "
         "name 'Event' is not defined: correct that first, since every test plays it"
     )
-    assert "Traceback" not in told.out and "HERE" not in told.out
+    assert "Traceback" not in told.stdout and "HERE" not in told.stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_a_command_needs_no_game(tmp_path, monkeypatch, command):
-    ran = []
+def test_help_of_a_command_needs_no_game(tmp_path, monkeypatch, ran, command):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: ran.append(command) or ENDED)
-    assert main([command, "--help"]) == 0
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
     assert ran[0][-1] == "--help" and not list(tmp_path.iterdir())
 
 

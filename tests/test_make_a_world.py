@@ -1,14 +1,18 @@
 """docs/make-a-world.md: each snippet does what the page says, and runs."""
 
 import re
+import sys
 
+import psutil
 import pytest
 
 from flatlands.__main__ import COMMANDS, main
+from flatlands.loadtest.kit.processes import Program
 from flatlands.server.game import loader
 from flatlands.server.web.joined import join_modules
 from flatlands.testkit import World
 from flatlands.testkit.simulate import plan, search
+from tests.brokers.servers import eventually
 from tests.processes import ROOT, python
 from tests.typescript import CHECK, ran
 
@@ -51,6 +55,15 @@ def test_its_tests_pass(folder):
     assert len(tests) == 1
     for test in tests:
         test()
+
+
+@pytest.mark.process
+def test_what_ends_a_command_ends_all_that_it_has_started(folder):
+    command = [sys.executable, "-m", "flatlands", "simulate", str(folder), "--seconds", "60"]
+    with Program(command, "the command") as program:
+        process = psutil.Process(program.process.pid)
+        eventually(lambda: "flatlands.testkit.simulate" in process.cmdline(), "it runs")
+        assert process.children() == []
 
 
 def test_random_worlds_of_it_are_right(folder):

@@ -205,9 +205,10 @@ def test_a_slow_link_needs_a_port_that_is_free(game):
     assert f"flatlands: port {port} is taken: stop what uses it, or choose" in ended.stderr
 
 
-def test_help_has_the_options_of_a_slow_link_and_those_of_the_server(capfd):
-    assert main(["play", "--help"]) == 0
-    told = capfd.readouterr().out
+def test_help_has_the_options_of_a_slow_link_and_those_of_the_server():
+    helped = python(*PLAY, "--help")
+    told = helped.stdout
+    assert helped.returncode == 0 and helped.stderr == ""
     assert all(f"\n  {option} " in told for option in ("--lag", "--jitter", "--loss", "--port"))
     assert told.index("--loss") < told.index("--port") and "ping" in told
 

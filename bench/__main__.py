@@ -61,7 +61,7 @@ def main() -> int:
     parser.add_argument(
         "--full",
         action="store_true",
-        help="more shapes, each three times: medians; takes twelve minutes",
+        help="more shapes, each three times: medians; takes half an hour",
     )
     parser.add_argument(
         "--both",

@@ -23,7 +23,6 @@
 # make release  the tag and the wheel of the version that CHANGELOG.md begins with
 # make paths  which files a move, a hello and an action pass through, and how many calls each gets
 # make map  draws the packages of server/, and what each imports, in ARCHITECTURE.md
-# make docs  the reference of what games use, and the list of all modules, from the docstrings
 # make site  the docs as pages with search, into build/site/: what `flatlands docs` shows
 # make lint, make types, make autobahn, make vectors, make lock, make clean
 
@@ -193,10 +192,6 @@ paths: .venv/testable
 .PHONY: map
 map: .venv/testable
 	@$(BIN)/python -m tests.map
-
-.PHONY: docs
-docs: .venv/testable
-	@$(BIN)/python -m tests.reference
 
 .PHONY: site
 site: .venv/testable

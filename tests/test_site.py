@@ -122,7 +122,16 @@ def test_the_command_prints_the_text():
     assert ended.stdout == reference.markdown() and ended.stderr == ""
 
 
+@pytest.fixture
+def interruptible():
+    """What is begun now can be interrupted, even if the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.process
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("has_browser", [True, False])
 def test_the_command_opens_the_site_until_it_is_ended(tmp_path, has_browser):
     opened = tmp_path / "opened"
@@ -144,8 +153,7 @@ def test_the_command_opens_the_site_until_it_is_ended(tmp_path, has_browser):
         else:
             told = f"flatlands: no browser can be opened here: open {url} in one\n"
             eventually(lambda: docs.errors() == told, "the address is told")
-        # As Ctrl-C does, which reaches both processes.
-        os.killpg(docs.process.pid, signal.SIGINT)
+        docs.process.send_signal(signal.SIGINT)
         assert docs.process.wait(PATIENCE) == 0
         assert "Traceback" not in docs.errors()
 

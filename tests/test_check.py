@@ -376,7 +376,7 @@ def test_a_failure_is_told_with_the_command_that_plays_it_again(folder):
     error, step = "IndexError: list index out of range", found["steps"]["simulate"]
     assert code == 1 and not found["right"] and step["result"] == FAILED
     story = step["story"]
-    assert story["error"] == error and len(story["steps"]) < 5
+    assert story["error"] == error and len(story["steps"]) < 10
     assert story["steps"][0]["what"] == "join"
     assert f"  play it again: {story['again']}\n" in lines
     assert story["again"].startswith("flatlands simulate --seed ")

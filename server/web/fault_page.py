@@ -14,14 +14,22 @@ from flatlands.server.runtime.port import listen
 #: What an author reads below the reason.
 _NEXT: Final = "The game is loaded again as soon as one of its files changes."
 
-#: A browser asks again each second.
+#: It asks each second, and is loaded again only once a server says something else: while none
+#: answers, a browser would show a page of its own, and ask no more.
 _PAGE: Final = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
-<meta http-equiv="refresh" content="1">
 <title>The game does not load</title>
-<pre role="alert" style="white-space: pre-wrap">{}</pre>
-<p>{}</p>
+<pre role="alert" style="white-space: pre-wrap">WHY</pre>
+<p>NEXT</p>
+<script>
+const shown = document.querySelector('pre').textContent;
+setInterval(async () => {
+  const answer = await fetch('/author').then((each) => each.json()).catch(() => null);
+  if (answer === null || (answer.version === null && answer.faults[0][0] === shown)) return;
+  location.reload();
+}, 1000);
+</script>
 </html>
 """
 
@@ -36,7 +44,7 @@ def serve(why: str, host: str, port: int) -> None:
             text = json.dumps({"version": None, "faults": [(why, _NEXT)]})
         else:
             status, kind = "503 Service Unavailable", "text/html; charset=utf-8"
-            text = _PAGE.format(escape(why), _NEXT)
+            text = _PAGE.replace("NEXT", _NEXT).replace("WHY", escape(why))
         start(status, [("Content-Type", kind), ("Cache-Control", "no-store")])
         return [text.encode()]
 

@@ -4,6 +4,7 @@ Each broker is one entry in STARTERS. Nothing here uses a broker, except to ask 
 URL may be is asked of the brokers' own readers of URLs.
 """
 
+import fcntl
 import math
 import os
 import socket
@@ -12,11 +13,12 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from redis import Redis
 
@@ -30,6 +32,12 @@ MOSQUITTO = "mosquitto", "mosquitto"
 NATS = "nats-server", "nats-server"
 REDIS = "redis-server", "redis-server"
 REDIS_CLI = "redis-cli", "redis-tools"
+
+#: The ports of which some are given to programs: Linux gives others to those that ask for any.
+PORTS: Sequence[int] = range(20_000, 32_000)
+
+#: The ports that this process has.
+_reserved: Final[set[int]] = set()
 
 #: A broker's URL, and the programs that were started for it.
 Started = tuple[str, list[Program]]
@@ -108,14 +116,27 @@ def find_programs(urls: Iterable[str]) -> None:
             find(program, package)
 
 
+@cache
+def _reservations() -> int:
+    """Return the descriptor of a file with one byte for each port: whoever has it locked has the
+    port. A second descriptor of the file would end the locks of this process when it is closed."""
+    path = Path(tempfile.gettempdir()) / f"flatlands-ports-{os.getuid()}"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
 def free_ports(number: int) -> list[int]:
     """Return loopback ports on which nobody listens, and which Linux does not give to programs that
-    ask for any port."""
+    ask for any port. No other call returns them before this process ends: so a server that stops
+    can start again on its port."""
     found: list[int] = []
     while len(found) < number:
-        port = SystemRandom().randrange(20_000, 32_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            if port not in found:
+        port = SystemRandom().choice(PORTS)
+        if port in _reserved:
+            continue
+        with suppress(OSError):
+            fcntl.lockf(_reservations(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+            with socket.create_server(("127.0.0.1", port)):
+                _reserved.add(port)
                 found.append(port)
     return found
 

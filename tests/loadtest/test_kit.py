@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import time
 import psutil
 import pytest
 
-from flatlands.loadtest.kit import machine, signals
+from flatlands.loadtest.kit import brokers, machine, signals
 from flatlands.loadtest.kit.options import amount, file, folder, names, whole
 from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, children
 from flatlands.loadtest.kit.signals import Interrupted
@@ -198,3 +199,32 @@ def test_series_are_named_one_by_one_or_all():
     assert convert("all") == ("one", "two", "three") and convert("three,one") == ("three", "one")
     with pytest.raises(argparse.ArgumentTypeError, match="no series is called 'four': choose from"):
         convert("one,four")
+
+
+#: A program that takes one of some ports, on which nobody listens, until its input ends.
+TAKER = """
+import sys
+from flatlands.loadtest.kit import brokers
+brokers.PORTS = eval(sys.argv[1])
+print(*brokers.free_ports(1), flush=True)
+sys.stdin.read()
+"""
+
+
+@process
+def test_no_other_process_gets_a_port_before_the_one_that_has_it_ends(monkeypatch):
+    first = random.randrange(32_000, 32_700)  # no other test gets these
+    ports = [first, first + 1, first + 2]
+    monkeypatch.setattr(brokers, "_reserved", set())
+    monkeypatch.setattr(brokers, "PORTS", ports)
+    command = [sys.executable, "-c", TAKER, repr(ports)]
+    with subprocess.Popen(
+        command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as taker:
+        [theirs] = map(int, taker.stdout.readline().split())
+        mine = brokers.free_ports(2)
+        assert {theirs, *mine} == set(ports)
+        taker.stdin.close()
+        assert taker.wait(PATIENCE) == 0
+    monkeypatch.setattr(brokers, "PORTS", [theirs])
+    assert brokers.free_ports(1) == [theirs]

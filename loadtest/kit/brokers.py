@@ -127,18 +127,28 @@ def _reservations() -> int:
 def free_ports(number: int) -> list[int]:
     """Return loopback ports on which nobody listens, and which Linux does not give to programs that
     ask for any port. No other call returns them before this process ends: so a server that stops
-    can start again on its port."""
+    can start again on its port. Raises Trouble if there are not enough, and OSError."""
     found: list[int] = []
-    while len(found) < number:
-        port = SystemRandom().choice(PORTS)
-        if port in _reserved:
-            continue
-        with suppress(OSError):
-            fcntl.lockf(_reservations(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
-            with socket.create_server(("127.0.0.1", port)):
+    descriptor = _reservations()
+    for port in SystemRandom().sample(PORTS, len(PORTS)):
+        if len(found) == number:
+            break
+        if port not in _reserved and _lock(descriptor, port):
+            with suppress(OSError), socket.create_server(("127.0.0.1", port)):
                 _reserved.add(port)
                 found.append(port)
+    if len(found) < number:
+        raise Trouble(f"of {len(PORTS)} ports too few are free: end what listens on them")
     return found
+
+
+def _lock(descriptor: int, port: int) -> bool:
+    """Lock the byte of a port; return False if another process has it. Raises OSError."""
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 def redis(stack: ExitStack, *options: str, port: int | None = None) -> Started:

@@ -14,15 +14,20 @@ from tests.processes import PATIENCE, ROOT, clean_environment
 HERE = {**clean_environment(), "PYTHONPATH": str(ROOT)}
 
 
+def new_game(parent):
+    """Make a new game in a folder; return its own folder, its port, and the program that plays it,
+    which runs by now and ends with a `with` block."""
+    command = [sys.executable, "-m", "flatlands"]
+    subprocess.run([*command, "new", "mygame"], cwd=parent, env=HERE, check=True, timeout=PATIENCE)
+    folder, port = parent / "mygame", free_port()
+    command += ["play", "--port", str(port)]
+    return folder, port, Program(command, "play", folder=folder, environment=HERE)
+
+
 @pytest.mark.process
 def test_an_author_edits_a_game_while_it_is_played(open_page, tmp_path):
-    command = [sys.executable, "-m", "flatlands"]
-    subprocess.run(
-        [*command, "new", "mygame"], cwd=tmp_path, env=HERE, check=True, timeout=PATIENCE
-    )
-    folder, port = tmp_path / "mygame", free_port()
+    folder, port, play = new_game(tmp_path)
     game, main = folder / "game.py", folder / "page" / "main.js"
-    play = Program([*command, "play", "--port", str(port)], "play", folder=folder, environment=HERE)
     with play:
         url = f"http://localhost:{port}"
         where = f"Flatlands is at {url} (Ctrl-C stops it). Look inside: {url}/inspect"
@@ -84,15 +89,10 @@ def test_an_author_edits_a_game_while_it_is_played(open_page, tmp_path):
 
 @pytest.mark.process
 def test_an_author_sees_what_fails_in_the_page_and_where(open_page, tmp_path):
-    command = [sys.executable, "-m", "flatlands"]
-    subprocess.run(
-        [*command, "new", "mygame"], cwd=tmp_path, env=HERE, check=True, timeout=PATIENCE
-    )
-    folder, port = tmp_path / "mygame", free_port()
+    folder, port, play = new_game(tmp_path)
     main = folder / "page" / "main.js"
     whole = main.read_text()
     line = len(whole.splitlines()) + 1
-    play = Program([*command, "play", "--port", str(port)], "play", folder=folder, environment=HERE)
     with play:
         play.line(PATIENCE)
         page = open_page(f"http://127.0.0.1:{port}/", cut_off=True, fails=True)

@@ -224,6 +224,8 @@ def test_no_other_process_gets_a_port_before_the_one_that_has_it_ends(monkeypatc
         [theirs] = map(int, taker.stdout.readline().split())
         mine = brokers.free_ports(2)
         assert {theirs, *mine} == set(ports)
+        with pytest.raises(Trouble, match="of 3 ports too few are free"):
+            brokers.free_ports(1)
         taker.stdin.close()
         assert taker.wait(PATIENCE) == 0
     monkeypatch.setattr(brokers, "PORTS", [theirs])

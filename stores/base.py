@@ -146,7 +146,9 @@ class StoreOperations(ABC):
     def _claim(self, queue: str, most: int, lease: int) -> list[Claimed]: ...
 
     @abstractmethod
-    def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]: ...
+    def _renew(
+        self, queue: str, items: Sequence[tuple[str, bytes | None]], lease: int
+    ) -> list[str]: ...
 
     @abstractmethod
     def _remove(self, queue: str, ids: Sequence[str], if_: If, then: Then) -> list[bytes]:
@@ -254,11 +256,12 @@ class Store(StoreOperations):
         mine, following = If(holder=self._caller), _following(then, scores)
         return len(self._write(self._remove, _queue(queue), _ids(ids), mine, following))
 
-    def renew(self, queue: str, items: Iterable[tuple[str, bytes]], lease: int) -> list[str]:
+    def renew(self, queue: str, items: Iterable[tuple[str, bytes | None]], lease: int) -> list[str]:
         """Give items that this caller has claimed new bodies, as (id, body), and a lease of `lease`
-        ms from now; return the ids of those that were still its own. Others are left alone."""
+        ms from now; return the ids of those that were still its own. With None an item keeps its
+        body. Others are left alone."""
         _lease(lease)
-        some = _few([(_name(id), _body(body)) for id, body in items])
+        some = _few([(_name(id), None if body is None else _body(body)) for id, body in items])
         return self._write(self._renew, _queue(queue), some, lease)
 
     def take(

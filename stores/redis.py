@@ -214,8 +214,10 @@ for at = 3, #ARGV, 2 do
   local packed = redis.call('HGET', KEYS[2], id)
   local what = packed and cmsgpack.unpack(packed)
   if what and what[2] == caller then
-    what[4] = ARGV[at + 1]
-    redis.call('HSET', KEYS[2], id, cmsgpack.pack(what))
+    if ARGV[at + 1] ~= '' then
+      what[4] = string.sub(ARGV[at + 1], 2)
+      redis.call('HSET', KEYS[2], id, cmsgpack.pack(what))
+    end
     redis.call('ZADD', KEYS[1], due, id)
     renewed[#renewed + 1] = id
   end
@@ -427,8 +429,11 @@ class RedisStore(Store):
         arguments += _scores(self.world, keys, {}, scores)
         return bool(self._run(_TRANSACT, keys, arguments))
 
-    def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
-        pairs = [text for item in items for text in item]
+    def _renew(
+        self, queue: str, items: Sequence[tuple[str, bytes | None]], lease: int
+    ) -> list[str]:
+        # A body comes after one byte, and nothing stands for None.
+        pairs = [text for id, body in items for text in (id, b"" if body is None else b"=" + body)]
         return [
             id.decode() for id in self._run(_RENEW, self._of(queue), (lease, self._caller, *pairs))
         ]

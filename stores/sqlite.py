@@ -293,14 +293,16 @@ class SqliteStore(Store):
             self._insert(execute, put, scores)
         return True
 
-    def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
+    def _renew(
+        self, queue: str, items: Sequence[tuple[str, bytes | None]], lease: int
+    ) -> list[str]:
         with self._transaction() as execute:
             due = self._now() + lease
             return [
                 id
                 for id, body in items
                 if execute(
-                    "UPDATE item SET due = ?, body = ?"
+                    "UPDATE item SET due = ?, body = coalesce(?, body)"
                     " WHERE world = ? AND queue = ? AND id = ? AND holder = ?",
                     (due, body, self.world, queue, id, self._caller),
                 ).rowcount

@@ -148,6 +148,9 @@ def test_an_item_that_is_renewed_stays_its_callers_with_a_new_body(opening):
     # The first lease is over.
     gevent.sleep(1.1 * SHORT / 1000)
     assert ids(other.claim("q", 9, LONG)) == ["c"]
+    assert one.renew("q", [("a", None)], LONG) == ["a"]
+    assert one.get("q", ["a"])["a"].body == b"new a"
+    assert one.renew("q", [("a", b"")], LONG) == ["a"] and one.get("q", ["a"])["a"].body == b""
     assert one.renew("q", [("a", b"once more\0\xff")], SHORT) == ["a"]
     claimed = eventually(lambda: other.claim("q", 9, LONG), "the lease does not end")
     assert claimed == [Claimed("a", b"once more\0\xff", 2)]

@@ -6,7 +6,7 @@ from flatlands.bot import Bot, play
 def main(bot: Bot) -> None:
     met = set()
     for what, player, _more in bot.events():
-        if player.is_computer or player.id == bot.id:
+        if player.type or player.id == bot.id:
             continue
         if what == "came" and player.id not in met:
             met.add(player.id)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from flatlands.server.query.tables import select as select
     from flatlands.server.storage.client import StoreUnavailable as StoreUnavailable
     from flatlands.server.storage.kinds import Event as Event
+    from flatlands.server.storage.kinds import Mover as Mover
     from flatlands.server.storage.kinds import Record as Record
     from flatlands.server.storage.kinds import Thing as Thing
     from flatlands.server.storage.records import Records as Records
@@ -50,6 +51,7 @@ _PUBLIC = {
     "PlayerGone": "flatlands.server.game.hooks",
     "Guest": "flatlands.server.game.me",
     "Me": "flatlands.server.game.me",
+    "Mover": "flatlands.server.storage.kinds",
     "Record": "flatlands.server.storage.kinds",
     "Records": "flatlands.server.storage.records",
     "Refused": "flatlands.server.messages.protocol",

@@ -29,8 +29,8 @@ PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 #: Close codes after which it does not come back: that would not help, or another client plays it.
 REFUSED = {1002, 1003, 1007, 1008, 1009, 4001}
 
-#: Players with ids below it are computer players.
-FIRST_PERSON_ID = 2**16
+#: Ids below it are those of movers of the game.
+FIRST_PERSON_ID = 2**31
 
 #: The messages about the bot itself.
 OWN = ("message", "error")
@@ -70,12 +70,12 @@ class Refused(Exception):
 
 
 class Player:
-    """A player in view. `values` are those that the game gives it, and `is_computer` says whether
-    it is a computer player of the server."""
+    """A player or mover in view. `type` is the name of the kind of a mover, and "" for a player.
+    `values` are those that the game gives it."""
 
     def __init__(self, id: int) -> None:
         self.id, self.seq, self.ack, self.name = id, -1, 0, ""
-        self.is_computer = id < FIRST_PERSON_ID
+        self.type = ""
         #: Whether its connection is lost, how it looks, and how fast it is, in percent.
         self.dimmed, self.look, self.pace = False, 0, 100
         self.values: dict[str, Any] = {}
@@ -85,7 +85,7 @@ class Player:
         self.track: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
 
     def __repr__(self) -> str:
-        return f"Player({self.id}, {self.name!r}, {self.values})"
+        return f"Player({self.id}, {self.type or self.name!r}, {self.values})"
 
     def at(self, now: float) -> tuple[float, float]:
         """Return where it is at a node time, in tiles."""
@@ -118,7 +118,10 @@ class BaseBot:
         self._token: str | None = None
         #: The id of its player, the number of its last walk, and what was known of it last.
         self.id, self._n, self._own = 0, 0, Player(0)
+        #: The players in view, and the movers, by their ids; and both.
         self.players: dict[int, Player] = {}
+        self.movers: dict[int, Player] = {}
+        self._known: dict[int, Player] = {}
         self._track_reader = wire.TrackReader()
         #: Whatever a bot wants to remember.
         self.notes: dict[str, Any] = {}
@@ -187,8 +190,8 @@ class BaseBot:
     # What it sees.
 
     def place(self, id: int | None = None) -> tuple[float, float]:
-        """Return where a player in view, or this one, is, in tiles. Raises KeyError."""
-        player = self._own if id in (None, self.id) else self.players[id]
+        """Return where a player or mover in view, or this player, is, in tiles. Raises KeyError."""
+        player = self._own if id in (None, self.id) else self._known[id]
         return player.at(self.now())
 
     @property
@@ -255,7 +258,7 @@ class BaseBot:
 
     def _hold(self, c0: int, r0: int, c1: int, r1: int) -> None:
         self.held = c0, r0, c1, r1
-        for player in list(self.players.values()):
+        for player in list(self._known.values()):
             if not self._holds(player.square):
                 self._forget(player)
         for square in [at for at in self._things if not self._holds(at)]:
@@ -268,7 +271,7 @@ class BaseBot:
         for entry in entries:
             self._enter((column, row), entry[0], sent, wire.Enter.read(entry, 2), again=True)
         stay = self._leaving.keys() | {entry[2] for entry in entries}
-        for player in list(self.players.values()):
+        for player in list(self._known.values()):
             if player.square == (column, row) and player.id not in stay:
                 self._forget(player)
 
@@ -301,7 +304,7 @@ class BaseBot:
                 player.track = self._track_reader.track_of_record(square, sent, record, player.pace)
         for event in batch.others:
             kind, *fields = event
-            player = self.players.get(fields[0]) if fields else None
+            player = self._known.get(fields[0]) if fields else None
             if kind == wire.ENTER:
                 self._enter(square, source, sent, wire.Enter.read(event))
             elif kind == wire.SAY_EVENT and player is not None:
@@ -325,9 +328,13 @@ class BaseBot:
         removed, until = self._removed.get(enter.id, (-1, 0.0))
         if enter.seq <= removed and self.now() < until:
             return
-        player = self.players.get(enter.id)
+        player = self._known.get(enter.id)
         if player is None:
-            player = self.players[enter.id] = Player(enter.id)
+            player = self._known[enter.id] = Player(enter.id)
+            mover = self._kinds.get(("mover", enter.values[0])) if enter.values else None
+            if enter.id < FIRST_PERSON_ID and mover is not None:
+                player.type = mover[0]
+            (self.movers if player.type else self.players)[enter.id] = player
         elif enter.seq < player.seq or (enter.seq == player.seq and not again):
             return
         self._free_record_key(player)
@@ -335,8 +342,12 @@ class BaseBot:
         player.look, player.pace = enter.look, enter.pace
         player.square, player.record_key = square, (square, source, enter.slot)
         self._by_record_key[player.record_key] = player
-        _, names = self._kinds.get(("player", 0), ("", []))
-        player.values = dict(zip(names, enter.values, strict=False))
+        if player.type:
+            _, names = self._kinds["mover", enter.values[0]]
+            player.values = dict(zip(names, enter.values[2:], strict=False))
+        else:
+            _, names = self._kinds.get(("player", 0), ("", []))
+            player.values = dict(zip(names, enter.values, strict=False))
         player.track = self._track_reader.track_of_enter(square, sent, enter)
 
     def _leave(self, player: Player | None, event: Sequence[Any]) -> None:
@@ -357,19 +368,22 @@ class BaseBot:
             return
         now = self.now()
         for id in [id for id, until in self._leaving.items() if until <= now]:
-            self._forget(self.players[id])
+            self._forget(self._known[id])
         while self._removed and next(iter(self._removed.values()))[1] <= now:
             del self._removed[next(iter(self._removed))]
 
     def _forget_all(self) -> None:
-        for known in (self.players, self._by_record_key, self._leaving, self._removed):
+        for known in (self._known, self.players, self.movers):
             known.clear()
+        for records in (self._by_record_key, self._leaving, self._removed):
+            records.clear()
         for held in (self._things, self._cells):
             held.clear()
         self.held = None
 
     def _forget(self, player: Player) -> None:
-        del self.players[player.id]
+        for known in (self._known, self.players, self.movers):
+            known.pop(player.id, None)
         self._free_record_key(player)
 
     def _free_record_key(self, player: Player) -> None:

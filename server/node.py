@@ -138,7 +138,7 @@ class Node:
         )
 
         # The map of everybody.
-        self.census = Census(bus, self.outbox, lambda: played._wild_from)
+        self.census = Census(bus, self.outbox, self.play.is_on_map)
         self.counts = PlayerCounts(bus, lambda node: node == id or node in peers.peers)
         self.views = MapViews(
             self.counts,
@@ -178,9 +178,25 @@ class Node:
             peer_protocol.Delivered: self.delivery.on_delivered,
             peer_protocol.PresenceQuery: self.presence.on_presence_query,
             peer_protocol.PresenceAnswer: self.presence.on_presence_answer,
+            **self._mover_handlers(),
             peer_protocol.Plan: self.router.on_plan,
             peer_protocol.NameQuery: self.names.on_name_query,
             peer_protocol.NameAnswer: self.names.on_name_answer,
+        }
+
+    def _mover_handlers(self) -> dict[type[object], Callable[[Any], None]]:
+        """Return the methods that get messages about movers; none if the game has no movers."""
+        movers = self.play.movers
+        if movers is None:
+            return dict.fromkeys(peer_protocol.OF_MOVERS, lambda _message: None)
+        return {
+            peer_protocol.MoverSpawned: movers.on_mover_spawned,
+            peer_protocol.MoverGo: movers.on_mover_go,
+            peer_protocol.MoverChanged: movers.on_mover_changed,
+            peer_protocol.MoverSwap: movers.swaps.on_mover_swap,
+            peer_protocol.MoverSwapped: movers.swaps.on_mover_swapped,
+            peer_protocol.TrackQuery: movers.adoption.on_track_query,
+            peer_protocol.TrackAnswer: movers.adoption.on_track_answer,
         }
 
     def listen(self) -> None:

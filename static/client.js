@@ -30,6 +30,8 @@ const REST_FOR = 1000;                    // ms for which an action that was ask
 
 /** @typedef {{ type: string, id: string, x: number, y: number, values: Record<string, any> }} Thing */
 
+/** @typedef {{ type: string, id: number, x: number, y: number, values: Record<string, any> }} Mover */
+
 /** @typedef {{ name?: string, look?: number, near?: string | number | null, ticket?: string }} Guest  Who
  * joins: its name, if not the one that its window has; its look; an invitation, if the game has them; and
  * the ticket, if the game decides who may play. */
@@ -272,7 +274,20 @@ export class Client {
   /** All players that are near, as they are now.
    * @returns {Player[]} */
   get players() {
-    return /** @type {Player[]} */ ([...this.replica.players.keys()].map((id) => this.player(id)));
+    const ids = [...this.replica.players.values()].filter(({ type }) => type === '').map(({ id }) => id);
+    return /** @type {Player[]} */ (ids.map((id) => this.player(id)));
+  }
+
+  /** Return the movers that are near, as they are now: all, or only those of the kind with this name.
+   * @returns {Mover[]} */
+  movers(type = '') {
+    const now = this.clock.now();
+    return [...this.replica.players.values()]
+      .filter((one) => one.type !== '' && (type === '' || one.type === type))
+      .map(({ type: kind, id, track, values }) => {
+        const [x, y] = drawnAt(track, now);
+        return { type: kind, id, x, y, values };
+      });
   }
 
   /** Return the things that lie near: all, or only those of the kind with this name.

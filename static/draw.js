@@ -47,6 +47,8 @@ export class Draw {
       cells: new Map(),
       /** @type {Map<string, (ctx: Ctx, thing: import('./client.js').Thing) => void>} */
       things: new Map(),
+      /** @type {Map<string, (ctx: Ctx, mover: import('./client.js').Mover) => void>} */
+      movers: new Map(),
       /** @type {(ctx: Ctx, player: import('./client.js').Player) => void} */
       player: (ctx, player) => this.#player(player),
       /** @type {(ctx: Ctx, now: number) => void} */
@@ -67,6 +69,11 @@ export class Draw {
   /** Draw a kind of things by `draw(ctx, thing)`. */
   thing(type, draw) {
     this.pieces.things.set(type, draw);
+  }
+
+  /** Draw a kind of movers by `draw(ctx, mover)`. */
+  mover(type, draw) {
+    this.pieces.movers.set(type, draw);
   }
 
   /** Draw players by `draw(ctx, player)`. */
@@ -204,6 +211,12 @@ export class Draw {
       this.#at(thing, pieces.things.get(thing.type) ?? (() => {
         this.disc(0.2, '#f1e6d0');
         this.label(`${thing.type} ${valuesOf(thing.values)}`, 0, -0.4);
+      }));
+    }
+    for (const mover of game.movers()) {
+      this.#at(mover, pieces.movers.get(mover.type) ?? (() => {
+        this.disc(0.3, this.coloured(mover.id));
+        this.label(`${mover.type} ${valuesOf(mover.values)}`, 0, -0.5);
       }));
     }
     const { players } = game, before = this.aside, late = Math.exp((this.drawnAt - now) / SETTLES);

@@ -3,6 +3,8 @@
 export const SUBPROTOCOL = 'flatlands';
 export const VERSION = 3;
 
+export const FIRST_PERSON_ID = 2 ** 31;             // ids below it are those of movers
+
 export const NAME_LIMIT = 20, TEXT_LIMIT = 120;     // characters
 
 export const HELLO = 1, WALK = 2, GO = 3, HOME = 4, VIEWPORT = 5, SAY = 6, PING = 7,

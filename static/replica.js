@@ -9,9 +9,10 @@ import * as P from './protocol.js';
 import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
 
 /**
- * A player as the server sent it.
+ * A player, or a mover of the game, as the server sent it.
  * @typedef {object} Player
  * @property {number} id
+ * @property {string} type      the name of the mover's kind, or '' for a player
  * @property {number} seq       of the newest event that is known
  * @property {number} ack       number of the last intent that the server had obeyed
  * @property {string} name
@@ -317,14 +318,17 @@ export class Replica {
     // In a snapshot an entry with the known seq counts too: it may say more.
     if (player !== undefined && (seq < player.seq || (seq === player.seq && !again))) return;
     if (player?.name !== name) this.nameChanges++;
-    const { values } = this.#named('player 0', fields);
+    const mover = this.kinds.get(`mover ${fields[0]}`);
+    const { type, values } = id >= P.FIRST_PERSON_ID || mover === undefined
+      ? { type: '', values: this.#named('player 0', fields).values }
+      : this.#named(`mover ${fields[0]}`, fields.slice(2));
     if (player === undefined) {
-      player = { id, seq, ack, name, dimmed, look, pace, values, track: stand(0, 0, 0),
+      player = { id, type, seq, ack, name, dimmed, look, pace, values, track: stand(0, 0, 0),
         square: [col, row], slot, slots: null, sketches: 0, rough: false, transitUntil: null };
       this.players.set(id, player);
     } else {
       this.#freeSlot(player);
-      Object.assign(player, { seq, ack, name, dimmed, look, pace, values, square: [col, row], slot,
+      Object.assign(player, { type, seq, ack, name, dimmed, look, pace, values, square: [col, row], slot,
         transitUntil: null });
     }
     if (player.rough) this.#noteExact(player);

@@ -5,6 +5,7 @@ import gevent
 from flatlands import (
     Cells,
     Me,
+    Mover,
     Record,
     Records,
     Refused,
@@ -37,6 +38,12 @@ class Chest(Thing, reach=0.2, per_owner=1):
     label = text(0, 20)
 
 
+class Fish(Mover, persist=False):
+    """It swims."""
+
+    size = number(1, 9)
+
+
 class Purse(Record):
     """What somebody has."""
 
@@ -47,7 +54,7 @@ class Purse(Record):
 class Game(Engine[Painter]):
     """Players paint, and are refused."""
 
-    ground, me, things = plain(), Painter, (Coin, Chest)
+    ground, me, things = plain(), Painter, (Coin, Chest, Fish)
     floor, heat = Cells(), Cells(persist=False)
     purses = Records(Purse)
 

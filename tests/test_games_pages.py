@@ -84,7 +84,7 @@ def told(player, name):
 def test_the_first_page_lists_all_others():
     listed = re.findall(r"^\| \[[^]]+\]\((\w+)\.md\)", text("README"), re.M)
     assert sorted(listed) == PAGES
-    assert len(text("README").splitlines()) < 80 and 8 <= len(PAGES) <= 12
+    assert len(text("README").splitlines()) < 80 and 8 <= len(PAGES) <= 13
 
 
 @pytest.mark.parametrize("page", ["README", *PAGES])
@@ -107,6 +107,21 @@ def test_readme_paints_where_players_walk_and_what_they_spill(played):
     world.run(2)
     world.check()
     assert bob.tiles("floor")[1, 0] == 1 and bob.tiles("floor")[ada.tile] == 3
+
+
+def test_movers_come_walk_and_are_taken_once(played):
+    world = World(played("movers"), nodes=2)
+    ada = world.join("Ada", 0, at=(6, 0))
+    world.run(8)
+    assert ada.movers == {} and world.game().top("monsters", 2)[0].points == 1
+    bob = world.join("Bob", 1, at=(12, 8))
+    ada.go(0.5, 8.5)
+    world.run(5)
+    [monster] = bob.movers.values()
+    assert (monster.type, monster.values) == ("Monster", {"health": 4})
+    world.run(8)
+    assert bob.movers == {}
+    world.check()
 
 
 def test_hooks_greet_and_refuse(played):

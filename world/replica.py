@@ -68,6 +68,10 @@ class PlayerIndex:
         else:
             del self._replicas[id]
 
+    def each(self) -> "Iterable[tuple[int, tuple[Replica, ...]]]":
+        """Return each player that is known, with the replicas that know it."""
+        return self._replicas.items()
+
     def of(self, id: int) -> "tuple[Replica, ...]":
         """Return the replicas that know a player."""
         return self._replicas.get(id, ())

@@ -21,14 +21,14 @@ from flatlands.bot import Player as Seen
 from flatlands.server.game import loader
 from flatlands.server.game.actions import Action
 from flatlands.server.game.game import AnyGame, store_name
-from flatlands.server.storage.kinds import middle_of
+from flatlands.server.storage.kinds import Mover, middle_of
 from flatlands.stores.base import Store
 from flatlands.testkit import blocking
 from flatlands.testkit.client import SimulatedClient
 from flatlands.testkit.clock import Clock, HookGreenlet
 from flatlands.testkit.harness import Harness
 from flatlands.testkit.host import Host
-from flatlands.testkit.invariants import Taken, check_counts, wrong_screens
+from flatlands.testkit.invariants import Taken, check_counts, check_movers, wrong_screens
 from flatlands.testkit.store import SimulatedStore, shared_stores
 from flatlands.world.track import Tile, tile_at
 
@@ -280,6 +280,18 @@ class World:
         """Return the object that a node plays."""
         return self._alive(node).node.game
 
+    def movers(self, type: str = "") -> list[Mover]:
+        """Return all movers of the world, or those of a kind, as the nodes that move them have
+        them, by their numbers."""
+        found = [
+            play.movers.hosting.view(resident)
+            for host in self._harness.hosts
+            if (play := host.node.play).movers is not None
+            for resident in play.movers.hosting.residents()
+        ]
+        some = [one for one in found if type in ("", one.__class__.__name__)]
+        return sorted(some, key=lambda one: one.number)
+
     @property
     def actions(self) -> Mapping[str, Action]:
         """What players may do, by name."""
@@ -339,8 +351,9 @@ class World:
 
     def check(self) -> None:
         """Raise AssertionError unless what must hold in every quiet world holds: each screen shows
-        the players whom it should, all screens show the same things and cells, the store's counts
-        of cells are those of its cells, and boards have the points that were given. Whenever
+        the players and movers that it should, all screens show the same things and cells, each
+        mover of the store is moved by one node, the store's counts of cells are those of its cells,
+        and boards have the points that were given. Whenever
         somebody takes something, it is checked that nobody has taken it before.
 
         A world is quiet some seconds after the last step: `run(5)`, and after a cut `run(60)`. What
@@ -356,6 +369,7 @@ class World:
             self.run(LASTS)
             lasts = [f"{what}{more}" for what, more in self._wrong().items() if what in wrong]
             assert not lasts, "; ".join(lasts)
+        check_movers(self._harness.hosts)
         node = self._harness.hosts[0].node
         for layer in node.play.layers:
             check_counts(layer)

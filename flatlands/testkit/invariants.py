@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from flatlands.server.game.cell_layer import CellLayer
 from flatlands.server.storage.items import QUOTA_PREFIX, THINGS_QUEUE
+from flatlands.server.storage.kinds import Mover
 from flatlands.server.storage.rows import TILE
 from flatlands.stores.base import Score, Store
 from flatlands.testkit.client import SimulatedClient
@@ -67,6 +68,33 @@ def check_counts(layer: CellLayer) -> None:
         counts.update(value for _, value, *_ in TILE.iter_unpack(item.body) if value)
     known = layer.rows.values(layer.store)
     assert known == counts, f"{layer.name}: the store counts {known}, and has {dict(counts)}"
+
+
+def check_movers(hosts: Sequence[Host]) -> None:
+    """Raise AssertionError unless each mover of the store is moved by one node, as it is there, and
+    no other mover of a stored kind is anywhere."""
+    moved: dict[str, list[Mover]] = {}
+    for movers in filter(None, (host.node.play.movers for host in hosts)):
+        for one in map(movers.hosting.view, movers.hosting.residents()):
+            if movers.is_stored(type(one)):
+                moved.setdefault(one.id, []).append(one)
+    play, store = hosts[0].node.play, hosts[0].node.store_client.store
+    if play.movers is None or store is None:
+        return
+    stored = {
+        read[0].id: read[0]
+        for item in store.each(play.items.queue)
+        if (read := play.items.read_thing(item.id, item.body)) and isinstance(read[0], Mover)
+    }
+    assert moved.keys() == stored.keys(), (
+        f"the store has the movers {sorted(stored)}, and nodes move {sorted(moved)}"
+    )
+    for id, (one, *others) in moved.items():
+        assert not others, f"{1 + len(others)} nodes move {id}"
+        there = stored[id]
+        assert (one.version, one._shows()) == (there.version, there._shows()), (
+            f"the store has {there!r}, and its node moves {one!r}"
+        )
 
 
 class Taken:

@@ -126,7 +126,7 @@ class Story:
         """Let somebody go to a thing or a player in view, or anywhere."""
         if player := self._player(a):
             some = [(one.x, one.y) for one in sorted(player.things(), key=lambda one: one.id)]
-            some += [player.place(id) for id in sorted(player.players)]
+            some += [player.place(id) for id in sorted([*player.players, *player.movers])]
             if c % 4 and some:
                 player.go(*some[b % len(some)])
             elif player.me is not None:

@@ -46,9 +46,8 @@ def turn(bot: BaseBot) -> None:
         bot.go(*random.choice([away, (0, 0), *gems[:3], *stones[:3]]))
     if random.random() < DEED_CHANCE:
         side, tile = random.randrange(4), (round(x), round(y))
-        others = [id for id, other in bot.players.items() if not other.is_computer]
         deeds: dict[str, list[int | str]] = {
-            "take": [random.choice([0, *others])],
+            "take": [random.choice([0, *bot.players])],
             "light": [],
             "race": [0, 0, side],
             "arrive": [0, 0, side],

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from flatlands import Part
 from flatlands.games.flatlands.emotes import Emotes, Emoting
-from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.search import Search
 from flatlands.games.flatlands.today import Today
@@ -29,7 +28,6 @@ class Game(Emoting):
 
     page = "page"
     parts = (Emotes, *_found(), Search)
-    _wild_from = DEER_FROM
 
     def __init__(self, node: GameNode, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)

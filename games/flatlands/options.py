@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from flatlands.server.movers.movers import GROUP_MOST
 from flatlands.server.settings import option, seconds, whole
 
 
@@ -12,7 +13,7 @@ class Options:
     walkers: int = option(
         "number of computer players near the plaza, in the whole world: the same for all its "
         "servers; 0 for load tests",
-        whole(0, 10_000),
+        whole(0, GROUP_MOST),
         20,
     )
     deer: int = option(

@@ -15,6 +15,7 @@ from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import DOT_FIELDS, PATCH_DOTS_MOST, Counts
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.squares.outbox import Outbox
+from flatlands.world.events import Player
 from flatlands.world.grid import Square
 
 #: Time between two counts.
@@ -34,11 +35,11 @@ LEASED_AREAS_MOST: Final = 16_384
 
 
 class Census:
-    """The counts of this node's own players, which it publishes as long as a lease runs. Computer
-    players with ids from `wild_from()` on are animals and the like, which are not counted."""
+    """The counts of this node's own players, which it publishes as long as a lease runs. `on_map`
+    returns whether a mover is counted as a computer player."""
 
-    def __init__(self, bus: Bus, outbox: Outbox, wild_from: Callable[[], int]) -> None:
-        self._wild_from = wild_from
+    def __init__(self, bus: Bus, outbox: Outbox, on_map: Callable[[Player], bool]) -> None:
+        self._on_map = on_map
         self._node = bus.node
         self._channels = bus.channels
         self._bus = bus
@@ -87,13 +88,12 @@ class Census:
         """Find out where this node's players are."""
         self._by_dot = {}
         self._squares = {}
-        wild_from = self._wild_from()
         for square, players in self._outbox.players_by_square.items():
             people, computers = len(players), 0
             if min(players) < FIRST_PERSON_ID:
-                # Where there are only players that are no people, nobody is on the map.
-                people = sum(id >= FIRST_PERSON_ID for id in players)
-                computers = sum(id < wild_from for id in players)
+                movers = [one for id, one in players.items() if id < FIRST_PERSON_ID]
+                people -= len(movers)
+                computers = sum(map(self._on_map, movers))
             self._squares[square] = people, computers
 
     def _publish_area(self, area: MapArea, batch_counts: dict[Square, int]) -> None:

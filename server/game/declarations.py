@@ -7,7 +7,7 @@ from flatlands.server.game.actions import Action
 from flatlands.server.game.game import AnyPart, declared_records
 from flatlands.server.game.page_messages import fault
 from flatlands.server.squares.context import SquareContext
-from flatlands.server.storage.kinds import Event, Record, Thing, declare
+from flatlands.server.storage.kinds import Event, Mover, Record, Thing, declare
 
 
 class Declarations:
@@ -20,6 +20,9 @@ class Declarations:
         #: The kinds of things by their numbers, and the part that declares each.
         self.things: dict[int, type[Thing]] = {}
         self.part_of_thing: dict[int, AnyPart] = {}
+        #: Those of them that are movers; and the number of each kind.
+        self.movers: dict[int, type[Mover]] = {}
+        self.number_of: dict[type[Thing], int] = {}
         #: The kinds of events -> their numbers.
         self.events: dict[type[Event], int] = {}
         #: The kinds of records that the game has in the store.
@@ -63,3 +66,6 @@ class Declarations:
             number = len(self.things)
             self.things[number] = kind
             self.part_of_thing[number] = part
+            self.number_of[kind] = number
+            if issubclass(kind, Mover):
+                self.movers[number] = kind

@@ -9,14 +9,14 @@ import inspect
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar, overload
 
 from flatlands.server.game.actions import Action, declared_action
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.chunks import Chunks
 from flatlands.server.game.delivery import pack_message
 from flatlands.server.game.game_node import GameNode
-from flatlands.server.game.game_store import GameStore
+from flatlands.server.game.game_store import NO_MOVERS, GameStore
 from flatlands.server.game.me import Me
 from flatlands.server.game.page_messages import Messages
 from flatlands.server.game.page_messages import check as check_messages
@@ -24,9 +24,18 @@ from flatlands.server.game.part_hooks import _M, PartHooks, PlayerView
 from flatlands.server.messages.peer_protocol import OWNER_CHARS_MOST
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.messages.texts import TEXT_LIMIT, clean
+from flatlands.server.movers.movers import Movers
 from flatlands.server.players.residents import ID_MOST
 from flatlands.server.storage.boards import BoardEntry
-from flatlands.server.storage.kinds import NAME_CHARS_MOST, Event, Record, Thing, check_tile
+from flatlands.server.storage.kinds import (
+    NAME_CHARS_MOST,
+    NOWHERE,
+    Event,
+    Mover,
+    Record,
+    Thing,
+    check_tile,
+)
 from flatlands.server.storage.records import Records
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
@@ -35,6 +44,7 @@ from flatlands.world.terrain import PLOT_SIDE, Terrain
 from flatlands.world.track import UNIT, Heading, Intent, Tile
 
 _F = TypeVar("_F", bound=Callable[..., None])
+_Mover = TypeVar("_Mover", bound=Mover)
 
 #: How many tiles `somewhere` tries to find one that a player can stand on.
 SOMEWHERE_TRIES = 16
@@ -345,6 +355,61 @@ class Part(PartHooks[_M]):
         near = [one for one in players if away[one.id] <= reach]
         return sorted(near, key=lambda one: (away[one.id], one.id))
 
+    # Movers.
+
+    @property
+    def _movers(self) -> Movers:
+        movers = self.node.play.movers
+        if movers is None:
+            raise RuntimeError(NO_MOVERS)
+        return movers
+
+    @overload
+    def spawn(self, mover: _Mover, to: Tile | list[Tile] | None = None) -> _Mover: ...
+
+    @overload
+    def spawn(self, mover: list[_Mover], to: Tile | list[Tile] | None = None) -> list[_Mover]: ...
+
+    def spawn(
+        self, mover: _Mover | list[_Mover], to: Tile | list[Tile] | None = None
+    ) -> _Mover | list[_Mover]:
+        """Put a new mover into the world, at its tile, and let it go to a tile, or over a list of
+        50 at most; return it, with its id. Or do so with a list of movers, 100 at most, in one step
+        of the store. It waits for the store, unless the class has `persist=False`. Raises
+        StoreUnavailable, Refused if there are too many, and ValueError."""
+        movers = self._movers
+        way = NOWHERE if to is None else movers.way(to)
+        if isinstance(mover, list):
+            return movers.spawn(mover, way)
+        return movers.spawn([mover], way)[0]
+
+    def go(
+        self, mover: Mover, to: Tile | list[Tile] | None = None, *, heading: Tile | None = None
+    ) -> None:
+        """Let a mover go to a tile, or over a list of 50 at most, from where it is now; or in a
+        direction, as (1, 0), until something bars it. It does not wait. If another node moves it,
+        that node is told; a message that is lost has no effect. Raises ValueError."""
+        movers = self._movers
+        if (heading is None) == (to is None):
+            raise ValueError("go() takes a tile, a list of tiles, or heading=")
+        movers.go(mover, movers.way(to) if heading is None else movers.direction(heading))
+
+    def stop(self, mover: Mover) -> None:
+        """Let a mover stand where it is now. It does not wait; otherwise it is as `go`."""
+        self._movers.go(mover, NOWHERE)
+
+    def movers_here(self, kind: type[_Mover]) -> list[_Mover]:
+        """Return the movers of a kind that this node moves, as they are now."""
+        return self._movers.here(kind)
+
+    def movers_near(self, tile: Tile, reach: float) -> list[Mover]:
+        """Return the movers within `reach` tiles of the middle of a tile, 32 at most, as this node
+        knows them, the nearest first: none where none of its players or movers is near. Raises
+        ValueError."""
+        if type(reach) not in (int, float) or not 0 <= reach <= NEAR_MOST_TILES:
+            raise ValueError(f"reach must be 0 to {NEAR_MOST_TILES} tiles, not {reach!r}")
+        return self._movers.near(check_tile(tile), reach)
+
     def top(self, board: str, most: int) -> list[BoardEntry]:
         """Return up to `most` people with the most points on a board, each with `name`, `points`
         and `owner`, as they were some seconds ago. It waits for the store. Raises
@@ -408,9 +473,6 @@ class Game(Part[_M]):
     parts: Sequence[Callable[..., "AnyPart"]] = ()
 
     # What Flatlands itself overrides besides, with the methods at the end of this class.
-
-    #: The map of everybody leaves out computer players with ids from here on: they are no people.
-    _wild_from = FIRST_PERSON_ID
 
     def __init_subclass__(cls) -> None:
         """Raise ValueError, with a sentence for its author, if it cannot be a game."""

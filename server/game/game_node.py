@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from flatlands.server.game.delivery import Delivery
-from flatlands.server.messages.channels import Channels
+from flatlands.server.messages.channels import Bus, Channels
+from flatlands.server.movers.movers import Movers
 from flatlands.server.players.moderation import Moderation
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.names import NameSearch
@@ -34,6 +35,7 @@ class GamePlay(Protocol):
 
     items: Items
     boards: Boards
+    movers: Movers | None
 
     def check_message(self, name: str, fields: Sequence[object]) -> None:
         """Raise ValueError if the game declares that it does not send such a message."""
@@ -54,6 +56,7 @@ class GameNode(Protocol):
     stats: Counter[str]
     spawn: Callable[..., object]
     channels: Channels
+    bus: Bus
     store_client: StoreClient
     world_clock: WorldClock
     delivery: Delivery

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from typing import TypeVar
 
 from flatlands.server.game.game_node import GameNode
-from flatlands.server.storage.kinds import Key, Record, Thing
+from flatlands.server.storage.kinds import Key, Mover, Record, Thing
 from flatlands.server.storage.transactions import Transaction, transact
 from flatlands.stores.base import Item
 
 _T = TypeVar("_T", bound=Thing)
+_M = TypeVar("_M", bound=Mover)
+
+NO_MOVERS = "a game has movers if its `things` list a class of them"
 
 
 class GameStore:
@@ -49,6 +52,15 @@ class GameStore:
         """Replace a thing as `Me.change` does. Raises StoreUnavailable, what `how` raises, and
         ValueError."""
         return self._node.play.items.change(thing, how)
+
+    def movers(self, kind: type[_M]) -> list[_M]:
+        """Return the movers of a kind in the whole world, as the store has them: each where it was
+        spawned. If they are in no store, return those that this node moves. Raises
+        StoreUnavailable, and RuntimeError if the game has no movers."""
+        movers = self._node.play.movers
+        if movers is None:
+            raise RuntimeError(NO_MOVERS)
+        return movers.all(kind)
 
     def score(self, owner: str, board: str, points: int) -> None:
         """Count points for a person, by its owner; nothing for an owner "". The board has the name

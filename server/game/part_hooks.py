@@ -72,7 +72,7 @@ class PartHooks(Generic[_M]):
         """
 
     def on_touch(self, me: _M, thing: Any) -> None:
-        """A player has come near a thing of one of the kinds in `things`.
+        """A player has come near a thing, or a mover, of one of the kinds in `things`.
 
         It is called once in the world for each touch, at the player's node, and may wait: somebody
         else may have taken the thing by then. The same thing can be touched again once the player
@@ -82,6 +82,31 @@ class PartHooks(Generic[_M]):
         it touches it as soon as it comes within reach. While 16 calls about the player are waiting,
         it is tried again every second. Computer players, and players whose connection is lost,
         touch nothing.
+        """
+
+    def on_arrive(self, mover: Any) -> None:
+        """A mover of one of the kinds in `things` has come to the end of its way: `mover.tile` says
+        where. It may have been barred on the way there.
+
+        It is called once for each way, at the node that moves the mover, and may wait. If that node
+        dies, the mover goes its way at another node, and the hook is called there. If the node dies
+        just when the mover arrives, the hook may not be called: `on_adopt` is.
+        """
+
+    def on_near(self, mover: Any, other: Any) -> None:
+        """A mover has come within its `reach` of a thing, or of another mover.
+
+        It is called for the mover at the node that moves it, and may wait; `other` is as this node
+        knew it then. It is called again once the two were a tile and a quarter farther apart, and
+        if another node takes the mover over. The node looks five times a second, at movers on their
+        way and those that stand. Players touch movers instead: `on_touch`.
+        """
+
+    def on_adopt(self, mover: Any) -> None:
+        """This node moves a mover that another node has moved, or an earlier process: it goes on
+        from where it was last seen, on what is known of its way.
+
+        It is called once for each node that takes the mover over, and may wait.
         """
 
     def on_meet(self, me: _M, other: PlayerView) -> None:

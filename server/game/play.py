@@ -3,7 +3,7 @@
 It calls their hooks, in the order of the parts. A hook that fails does not harm the others.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import Final
@@ -33,6 +33,8 @@ from flatlands.server.messages.peer_protocol import ENTRIES, ENTRIES_WITH_VALUES
 from flatlands.server.messages.protocol import FIRST_PERSON_ID, Refused
 from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import TEXT_LIMIT, clean
+from flatlands.server.movers.encounters import Encounters
+from flatlands.server.movers.movers import Movers
 from flatlands.server.players.meetings import Meetings
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
@@ -41,7 +43,7 @@ from flatlands.server.players.walls import Walls
 from flatlands.server.storage import schema
 from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.items import THINGS_A_STEP, Items
-from flatlands.server.storage.kinds import Event, Thing, middle_of, of_row
+from flatlands.server.storage.kinds import Event, Mover, Thing, middle_of, mover_row, of_row
 from flatlands.server.storage.lease import Lease, StatelessHolder
 from flatlands.server.storage.upkeep import Upkeep
 from flatlands.world.events import Player
@@ -78,7 +80,6 @@ class Play:
         #: The calls of hooks about players, which wait for their turn.
         self.hook_queues = HookQueues(node.loop, node.spawn)
         self._me = self.game.me
-        _declare_player_fields(node, self._me.fields)
         name = store_name(type(self.game))
         self.boards = Boards(name, node.store_client, node.loop)
         #: The lease of the node that does what is done once in the world.
@@ -90,16 +91,17 @@ class Play:
         )
         self._needs_leader = False
         self._declarations = Declarations(self._parts, node.square_context)
+        _declare_player_fields(node, self._me.fields, self._declarations.movers)
         self.actions = self._declarations.actions
         self.check_message = self._declarations.check_message
         #: The name of an action -> the hook that carries it out.
         self._action_hooks: dict[str, Hook] = {}
-        #: The number of a kind of things -> the hook that is called when one is touched.
-        self._touch = {
-            number: self._hook(part, "on_touch", waits=True)
-            for number, part in self._declarations.part_of_thing.items()
-            if type(part).on_touch is not Part.on_touch
-        }
+        #: The number of a kind of things -> the hook that is called when one is touched, and those
+        #: of a kind of movers.
+        self._touch = self._hooks_of_kinds("on_touch")
+        self._arrive, self._near, self._adopt = [
+            self._hooks_of_kinds(name) for name in ("on_arrive", "on_near", "on_adopt")
+        ]
         self._plants: list[Hook] = []
         for part in self._parts:
             self._add_hooks(part)
@@ -138,6 +140,22 @@ class Play:
             self._declarations.things,
             self._declarations.records,
         )
+        #: Its movers; None if it declares none.
+        self.movers: Movers | None = None
+        if kinds := self._declarations.movers:
+            self.movers = Movers(node, name, self.items, kinds, self)
+            near = {n: round(kinds[n].reach * UNIT) for n in self._near if n in kinds}
+            if near:
+                # It looks by itself, by a timer.
+                self._encounters = Encounters(
+                    node.loop,
+                    node.subscriptions.by_square,
+                    self.movers.hosting,
+                    node.grid.span,
+                    near,
+                    self.items.thing_of,
+                    self.came_near,
+                )
         plant = self._plant if self._plants else None
         self.upkeep = Upkeep(self.items, node.grid, node.subscriptions, node.loop, plant)
         self._check = Hook(node, "plant", self.items.check_things)
@@ -147,7 +165,10 @@ class Play:
             for name, _ in declared_cells(type(part))
         ]
         self.content = ContentModeration(self.layers, self.items, self.boards, node.store_client)
-        self._kinds = describe(node, self.game, self._declarations.events, self.layers)
+        declared = self._declarations
+        self._kinds: list[list[object]] = describe(
+            node, self.game, declared.events, declared.movers, self.layers
+        )
         self._enable_sensors(node)
 
     def _enable_sensors(self, node: GameNode) -> None:
@@ -168,25 +189,30 @@ class Play:
                 solid,
             )
             node.set_terrain(walls)
-        if self._touch:
+        reaches = {
+            n: round(self._declarations.things[n].reach * UNIT)
+            for n in self._touch
+            if n not in self._declarations.movers
+        }
+        if reaches:
             touches = Touches(
                 node.loop,
                 node.grid,
                 node.outbox.players_by_square,
                 node.subscriptions.by_square,
                 node.residents.by_id,
-                {n: round(self._declarations.things[n].reach * UNIT) for n in self._touch},
+                reaches,
                 self._touched,
                 movement.certain_until,
             )
             movement.set_touches(touches)
-        if self._waiting["on_meet"]:
-            reach = round(self.game.meets * UNIT)
-            residents = node.residents.by_id
+        things, movers = self._declarations.things, self._declarations.movers
+        walking = {n: round(things[n].reach * UNIT) for n in self._touch if n in movers}
+        if self._waiting["on_meet"] or walking:
+            reach = round(self.game.meets * UNIT) if self._waiting["on_meet"] else 0
+            squares, residents = node.subscriptions.by_square, node.residents.by_id
             # It looks for meetings by itself, by a timer.
-            self._meetings = Meetings(
-                node.loop, node.subscriptions.by_square, residents, reach, self._met
-            )
+            self._meetings = Meetings(node.loop, squares, residents, reach, walking, self._met)
 
     def _add_hooks(self, part: AnyPart) -> None:
         """Add the hooks of a part for actions and plants, and start those that have `every`."""
@@ -226,6 +252,14 @@ class Play:
             return None
         return self._hook(self.game, "begin", partial(_start_place, self.game))
 
+    def _hooks_of_kinds(self, name: str) -> dict[int, Hook]:
+        """Return a hook for each number of a kind of things whose part has it."""
+        return {
+            number: self._hook(part, name, waits=True)
+            for number, part in self._declarations.part_of_thing.items()
+            if getattr(type(part), name) is not getattr(Part, name)
+        }
+
     def _hooks(self, name: str, *, waits: bool) -> list[Hook]:
         """Return the hooks with this name, of those parts that have it."""
         return [
@@ -264,7 +298,42 @@ class Play:
         if self.hook_queues.full(resident.id):
             self._node.stats["hooks_left_out"] += 1
             return False
+        if other.id < FIRST_PERSON_ID and self.movers is not None:
+            hook, me = self._touch[other.values[0]], self._me(self._node, resident)
+            self.hook_queues.put(resident.id, hook, me, self.movers.hosting.view(other))
+            return True
         self._call("on_meet", resident, player_view(self.game, other))
+        return True
+
+    # Movers.
+
+    def is_on_map(self, mover: Player) -> bool:
+        """Return whether the map of everybody counts a mover of this node."""
+        return self._declarations.movers[mover.values[0]].on_map
+
+    def arrived(self, mover: Mover) -> bool:
+        """Note that a mover of this node has come to the end of its way, or cannot go on; return
+        False if its hook is busy."""
+        return self._call_for_mover(self._arrive, mover)
+
+    def adopted(self, mover: Mover) -> None:
+        """Note that this node moves a mover that another one has moved."""
+        self._call_for_mover(self._adopt, mover)
+
+    def came_near(self, mover: Mover, other: Thing) -> bool:
+        """Note that a mover of this node has come near a thing or mover; return False if its hook
+        is busy."""
+        return self._call_for_mover(self._near, mover, other)
+
+    def _call_for_mover(self, hooks: Mapping[int, Hook], mover: Mover, *others: object) -> bool:
+        """Call the hook of the mover's kind, if there is one; return False if it is busy."""
+        hook = hooks.get(self._declarations.number_of[type(mover)])
+        if hook is None:
+            return True
+        if self.hook_queues.full(mover.number):
+            self._node.stats["hooks_left_out"] += 1
+            return False
+        self.hook_queues.put(mover.number, hook, None, mover, *others)
         return True
 
     def emit(self, square: Square, player: int, event: Event) -> None:
@@ -358,6 +427,8 @@ class Play:
         self._node.world_clock.start()
         if self._needs_leader:
             self._leader_lease.start()
+        if self.movers is not None:
+            self.movers.start()
         if self.game.presence:
             self._node.presence.start(store_name(type(self.game)))
 
@@ -367,6 +438,8 @@ class Play:
             self._node.loop.guarded(part._on_stop)
         if self._needs_leader:
             self._node.loop.guarded(self._leader_lease.stop)
+        if self.movers is not None:
+            self._node.loop.guarded(self.movers.stop)
 
     def finish(self) -> bool:
         """Put what was written on the ground into the store, since the server is about to close it;
@@ -377,7 +450,9 @@ class Play:
     @property
     def has_stopped(self) -> bool:
         """Whether other nodes may go on with all that `stop` ends."""
-        return not self._leader_lease.held and all(part._has_stopped for part in self._parts)
+        moves = self.movers is not None and not self.movers.has_stopped
+        leads = self._leader_lease.held
+        return not (moves or leads) and all(part._has_stopped for part in self._parts)
 
     def identity_changed(self, player: int, name: str, owner: str) -> None:
         """Note that a player of this node has another name, or another owner: the hash of its
@@ -391,11 +466,14 @@ class Play:
         self._node.loop.guarded(self.game._on_silenced, player)
 
 
-def _declare_player_fields(node: GameNode, fields: Sequence[Field]) -> None:
-    """Give the players of a node the fields of a game."""
+def _declare_player_fields(
+    node: GameNode, fields: Sequence[Field], movers: Mapping[int, type[Mover]]
+) -> None:
+    """Give the players of a node the fields of a game, and its movers theirs."""
     node.residents.declare(fields)
-    entries = ENTRIES_WITH_VALUES if fields else ENTRIES
-    node.square_context.declare_players(enters(fields), entries)
+    entries = ENTRIES_WITH_VALUES if fields or movers else ENTRIES
+    rows = {number: mover_row(number, kind) for number, kind in movers.items()}
+    node.square_context.declare_players(enters(fields, rows), entries)
 
 
 def _planted(part: AnyPart, plot: Tile) -> list[Thing]:

@@ -22,7 +22,7 @@ from flatlands.world.grid import Square
 
 #: The version of the messages between nodes; it grows with GROUND of world/terrain.py too, so that
 #: no node meets one that has other ground. Messages to clients have their own version.
-PEER_VERSION: Final = 13
+PEER_VERSION: Final = 14
 
 #: The default name of a world.
 DEFAULT_WORLD: Final = "flatlands"

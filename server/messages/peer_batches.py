@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 import msgpack
 
 from flatlands.server.messages.peer_protocol import BATCH, FIELDS, NOT_KNOWN, Malformed, fit
-from flatlands.server.messages.protocol import BatchBody, with_header
+from flatlands.server.messages.protocol import FIRST_PERSON_ID, BatchBody, with_header
 from flatlands.server.messages.table import Field, Row
 from flatlands.world import events
 from flatlands.world.batches import BatchContent
 from flatlands.world.events import ENTER, EnterEvent
 from flatlands.world.grid import Square
 from flatlands.world.things import PlacedThing
+
+#: The rows of a game without movers.
+_NO_MOVERS: Mapping[int, Row] = {}
 
 #: The content of an empty batch.
 _NOTHING = BatchContent(b"")
@@ -37,10 +40,19 @@ def declare(make: type[Any], *own: Field) -> TupleKind:
     return TupleKind(make, Row(make.__name__, tuple(fields[name] for name in make._fields[1:])))
 
 
-def enters(values: Sequence[Field]) -> TupleKind:
-    """Return the kind of the enters in a game that has these values of its players."""
-    kind, row = declare(EnterEvent), Row("values", tuple(values))
-    return kind._replace(row=replace(kind.row, agree=lambda *fields: row.fault(fields[-1]) is None))
+def enters(values: Sequence[Field], movers: Mapping[int, Row] = _NO_MOVERS) -> TupleKind:
+    """Return the kind of the enters in a game that has these values of its players, and of each
+    mover those of the row with the first value as its number."""
+    kind, players = declare(EnterEvent), Row("values", tuple(values))
+
+    def agree(id: int, *fields: Any) -> bool:
+        own = fields[-1]
+        row: Row | None = players
+        if movers and id < FIRST_PERSON_ID:
+            row = movers.get(own[0]) if own and type(own[0]) is int else None
+        return row is not None and row.fault(own) is None
+
+    return kind._replace(row=replace(kind.row, agree=agree))
 
 
 #: The events of batches and full states in every game: docs/protocol.md.

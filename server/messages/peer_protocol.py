@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgpack
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from flatlands.server.messages.protocol import ID_LIMIT, LOOK, TIME_MOST
+from flatlands.server.messages.protocol import FIRST_UNSTORED_ID, ID_LIMIT, LOOK, TIME_MOST
 from flatlands.server.messages.table import NUMBER, Field, Row, number
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, TEXT_LIMIT, is_address
 from flatlands.world.batches import RECORD, WIDE, BatchContent, Writes
@@ -36,12 +36,17 @@ PLAN = 56
 NEWS = 57
 SEND_TO_OWNER = 58
 PRESENCE_QUERY = 61
+MOVER_SPAWNED = 63
+TRACK_QUERY = 64
 # On a player's channel.
 TAKEOVER = 35
 HOSTED = 38
 HOST_QUERY = 39
 LEFT = 41
 SEND = 59
+MOVER_CHANGED = 65
+MOVER_GO = 66
+MOVER_SWAP = 68
 # On a node's channel.
 HANDOVER = 36
 HOST_ANSWER = 40
@@ -49,6 +54,8 @@ ECHO = 47
 NAME_ANSWER = 54
 DELIVERED = 60
 PRESENCE_ANSWER = 62
+TRACK_ANSWER = 67
+MOVER_SWAPPED = 69
 # On the channel of an area of the world.
 COUNTS = 51
 
@@ -84,6 +91,18 @@ RECORDED_POINTS_MOST = 260
 
 #: The most players in a question who of them is there.
 PRESENCE_PLAYERS_MOST = 1000
+
+#: The numbers of a track of a mover: its number, its seq, its square, where it begins, where that
+#: leads, how long ago, and for how long; and the most of them in one answer.
+MOVER_TRACK_NUMBERS = 10
+MOVER_TRACKS_MOST = 400
+
+#: The most places of the way of a mover, and the groups of movers.
+MOVER_PATH_MOST = 50
+
+#: The most movers that a node spawns at once.
+MOVERS_SPAWNED_MOST = 100
+MOVER_GROUPS = 32
 
 #: The most machines in a plan.
 MACHINES = 500
@@ -135,7 +154,7 @@ FIELDS = {
         Field("text", str, 1, TEXT_LIMIT),
         Field("owner", str, 1, OWNER_CHARS_MOST),
         *[Field(name, str) for name in ("ring", "rules", "store")],
-        *[Field(name, bool) for name in ("dimmed", "inhabited", "new")],
+        *[Field(name, bool) for name in ("dimmed", "inhabited", "new", "done", "moves")],
         *[Field(name, bytes) for name in ("tracks", "wide")],
         *[
             Field(name, list)
@@ -148,6 +167,11 @@ FIELDS = {
         Field("areas", list, 0, 4 * AREAS_MOST),
         Field("players", list, 0, PRESENCE_PLAYERS_MOST),
         Field("dots", list, 0, DOT_FIELDS * PATCH_DOTS_MOST),
+        Field("heading", list, 0, 2),
+        Field("path", list, 0, 2 * MOVER_PATH_MOST),
+        Field("groups", list, 1, MOVER_GROUPS),
+        Field("numbers", list, 1, MOVERS_SPAWNED_MOST),
+        Field("seen", list, 0, MOVER_TRACK_NUMBERS * MOVER_TRACKS_MOST),
     )
 }
 
@@ -216,7 +240,8 @@ class Heartbeat(NamedTuple):
     """The state of a node, which it publishes to all.
 
     `ring` is the broker's identity, and `rules` that of Channels. `every` is in how many ms the
-    next one comes, and the last four are those of NodeLoad in server/squares/peers.py.
+    next one comes. `moves`: it shares in moving the movers of the store. The last four are those of
+    NodeLoad in server/squares/peers.py.
     """
 
     node: int
@@ -226,6 +251,7 @@ class Heartbeat(NamedTuple):
     state: int
     every: int
     stored: int
+    moves: bool
     memory: int
     connections: int
     heard: int
@@ -303,6 +329,73 @@ class PresenceAnswer(NamedTuple):
     to: int
     nonce: int
     players: list[int]
+
+
+class MoverSpawned(NamedTuple):
+    """The numbers of movers that the store has now, in groups that the sender does not hold."""
+
+    node: int
+    numbers: list[int]
+
+
+class MoverGo(NamedTuple):
+    """A way for a mover, which its node is to let it go: in the direction `heading` (dx, dy), or
+    over the places of `path` (x, y, x, y ...); it stands if both are empty."""
+
+    node: int
+    player: int
+    heading: list[int]
+    path: list[int]
+
+
+class MoverChanged(NamedTuple):
+    """A mover that has changed in the store, or is gone from there: its node is to read it."""
+
+    node: int
+    player: int
+
+
+class MoverSwap(NamedTuple):
+    """The request `nonce` to the node of a mover that no store has: give it these values if it has
+    this version, or remove it if there are none."""
+
+    node: int
+    player: int
+    nonce: int
+    version: int
+    values: Sequence[Any]
+
+
+class MoverSwapped(NamedTuple):
+    """The answer to the request `nonce` of node `to`: whether that was done, and the values of the
+    mover then; none if it is gone."""
+
+    node: int
+    to: int
+    nonce: int
+    done: bool
+    values: Sequence[Any]
+
+
+class TrackQuery(NamedTuple):
+    """The question `nonce` of a node that has claimed these groups of movers: where were they seen
+    last?"""
+
+    node: int
+    nonce: int
+    groups: list[int]
+
+
+class TrackAnswer(NamedTuple):
+    """An answer to the question `nonce` of node `to`: of each mover MOVER_TRACK_NUMBERS numbers,
+    which are id, seq, column, row, x, y, dx, dy, start, duration. Times are the sender's, who sent
+    the message at `sent`."""
+
+    node: int
+    to: int
+    nonce: int
+    sent: int
+    seen: list[int]
 
 
 class Plan(NamedTuple):
@@ -486,6 +579,44 @@ def _are_players(message: PresenceQuery | PresenceAnswer) -> bool:
     return not message.players or _are_numbers(message.players)
 
 
+def _is_way(message: MoverGo) -> bool:
+    heading, path = message.heading, message.path
+    return (
+        (not heading or (len(heading) == 2 and _are_numbers(heading)))
+        and all(abs(n) <= 1 for n in heading)
+        and (not path or (len(path) % 2 == 0 and _are_numbers(path)))
+        and all(abs(n) <= _FAR for n in path)
+    )
+
+
+def _are_spawned(spawned: MoverSpawned) -> bool:
+    return _are_numbers(spawned.numbers) and all(
+        0 <= n < FIRST_UNSTORED_ID for n in spawned.numbers
+    )
+
+
+def _are_groups(query: TrackQuery) -> bool:
+    return _are_numbers(query.groups) and all(0 <= n < MOVER_GROUPS for n in query.groups)
+
+
+def _are_seen(answer: TrackAnswer) -> bool:
+    seen, size = answer.seen, MOVER_TRACK_NUMBERS
+    return not seen or (
+        len(seen) % size == 0
+        and _are_numbers(seen)
+        and all(
+            0 <= seq <= _SEQ
+            and max(abs(x), abs(y)) <= _FAR
+            and max(abs(dx), abs(dy)) <= REACH
+            and abs(start) <= TIME_MOST
+            and 0 <= duration <= TIME_MOST
+            for _, seq, _, _, x, y, dx, dy, start, duration in (
+                seen[at : at + size] for at in range(0, len(seen), size)
+            )
+        )
+    )
+
+
 def _is_plan(message: Plan) -> bool:
     plan = message.plan
     left = [(plan[0] if len(plan) == 1 else plan, LINES_MOST)]
@@ -574,6 +705,13 @@ PeerMessage = (
     | Delivered
     | PresenceQuery
     | PresenceAnswer
+    | MoverSpawned
+    | MoverGo
+    | MoverChanged
+    | MoverSwap
+    | MoverSwapped
+    | TrackQuery
+    | TrackAnswer
     | Plan
     | NameQuery
     | NameAnswer
@@ -602,6 +740,13 @@ MESSAGES: Final[dict[int, type[PeerMessage]]] = {
     DELIVERED: Delivered,
     PRESENCE_QUERY: PresenceQuery,
     PRESENCE_ANSWER: PresenceAnswer,
+    MOVER_SPAWNED: MoverSpawned,
+    MOVER_GO: MoverGo,
+    MOVER_SWAP: MoverSwap,
+    MOVER_SWAPPED: MoverSwapped,
+    MOVER_CHANGED: MoverChanged,
+    TRACK_QUERY: TrackQuery,
+    TRACK_ANSWER: TrackAnswer,
     PLAN: Plan,
     NAME_QUERY: NameQuery,
     NAME_ANSWER: NameAnswer,
@@ -616,6 +761,12 @@ MESSAGES: Final[dict[int, type[PeerMessage]]] = {
 }
 _KINDS: Final[dict[type[Any], int]] = {make: kind for kind, make in MESSAGES.items()}
 
+#: The messages about movers, which only nodes whose game has any obey.
+OF_MOVERS: Final = (
+    *(MoverSpawned, MoverGo, MoverChanged, MoverSwap, MoverSwapped),
+    *(TrackQuery, TrackAnswer),
+)
+
 #: The messages on a square's channel, besides batches.
 OF_SQUARES: Final = (FullState, SyncRequest, ThingChanges, Keepalive)
 
@@ -628,6 +779,10 @@ _CROSS_CHECKS: Final[dict[int, Callable[[Any], bool]]] = {
     BROADCAST: _is_around,
     PRESENCE_QUERY: _are_players,
     PRESENCE_ANSWER: _are_players,
+    MOVER_SPAWNED: _are_spawned,
+    MOVER_GO: _is_way,
+    TRACK_QUERY: _are_groups,
+    TRACK_ANSWER: _are_seen,
     PLAN: _is_plan,
     NAME_ANSWER: _are_found,
     HANDOVER: _goes_on,

@@ -32,8 +32,12 @@ TICKET_LIMIT: Final = 2000
 KEY_LEAST: Final = 16
 KEY_MOST: Final = 64
 
-#: Players with ids below it are computer players; all other players have ids from it on.
-FIRST_PERSON_ID: Final = 2**16
+#: Players with ids below it are movers of the game; all other players have ids from it on.
+FIRST_PERSON_ID: Final = 2**31
+
+#: Movers with ids below it are in a store, and the node with the lease of their group moves them;
+#: the others are only at the node that spawned them.
+FIRST_UNSTORED_ID: Final = 2**30
 
 #: The most characters in the id of a thing.
 ID_LIMIT: Final = 60

@@ -6,6 +6,7 @@ node, gets it only when it comes back from the broker: see server/squares/.
 
 from typing import Final
 
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players import recording
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Position, Spots
@@ -416,9 +417,13 @@ def _way(along: int, across: int) -> int:
 
 
 def _went_on(resident: Resident, until: int, now: int) -> bool:
-    """Return whether a walk in a direction whose track begins by the time `until` has gone on after
-    that time."""
-    return resident.track.start <= until < now and isinstance(resident.intent, Heading)
+    """Return whether the walk of a player in a direction whose track begins by the time `until` has
+    gone on after that time."""
+    return (
+        resident.track.start <= until < now
+        and isinstance(resident.intent, Heading)
+        and resident.id >= FIRST_PERSON_ID
+    )
 
 
 def _remaining_intent(intent: Intent, track: Track | None) -> Intent:

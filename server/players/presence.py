@@ -147,14 +147,14 @@ class Presence:
 
     def player_changed(self, id: int) -> None:
         """Note that a player has come here, has gone, or has another owner."""
-        if not self._enabled:
+        if not self._enabled or id < FIRST_PERSON_ID:
             return
         self._changed.add(id)
         resident, last = self._residents.by_id.get(id), self._residents.departed.get(id)
         before, owner = self._owners.pop(id, ""), "" if resident is None else resident.owner
         if resident is not None:
             self._left.pop(id, None)
-        elif last is not None and id >= FIRST_PERSON_ID:
+        elif last is not None:
             self._left[id] = _PlayerRow(self._node, incarnation(last[0]), before, self._term)
         if owner:
             self._owners[id] = owner

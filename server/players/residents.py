@@ -117,8 +117,7 @@ class Residents:
     def join(self, name: str, place: Position, *, id: int | None = None, seq: int = 0) -> Resident:
         """Return a new resident, which begins at `place`.
 
-        `id` and `seq` are given for a player that comes back, and for a computer player. A newcomer
-        gets a random id.
+        `id` and `seq` are given for a player that comes back. A newcomer gets a random id.
         """
         while id is None or id in self.by_id:
             id = new_id()

@@ -1,11 +1,13 @@
 """Notices when players of this node step onto other tiles, for games that ask.
 
 The moment of the next tile is computed when a leg begins, so nothing ever runs over all players.
+Movers and computer players take no steps.
 """
 
 from collections.abc import Callable
 from typing import Any, Final
 
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import Resident
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.runtime.timers import TimerQueue
@@ -59,20 +61,22 @@ class Steps:
 
     def begin(self, resident: Resident) -> None:
         """Note that a resident is at this node from now on, if that is new."""
-        if self._on_step is not None and resident not in self._ways:
+        person = resident.id >= FIRST_PERSON_ID
+        if self._on_step is not None and person and resident not in self._ways:
             now, track = self._loop.now(), resident.track
             way = self._ways[resident] = _Way(now, tile_at(track, now))
             self._plan(resident, way, track)
 
     def square_entered(self, resident: Resident, before: Square) -> None:
         """Note that a resident has come into another square."""
-        self._on_enter(resident, before)
+        if resident.id >= FIRST_PERSON_ID:
+            self._on_enter(resident, before)
 
     def follow(self, resident: Resident, track: Track) -> None:
         """Note that a resident is about to follow a new track in place of its own."""
-        if self._on_step is None:
+        way, start = self._ways.get(resident), track.start
+        if way is None:
             return
-        way, start = self._ways[resident], track.start
         self._walk(way, resident.track, start)
         # Its intent may be late: what it walked since on the old track is not undone.
         way.until = start

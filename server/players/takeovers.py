@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import Handover, Hosted, Left, Takeover, pack
+from flatlands.server.messages.protocol import FIRST_UNSTORED_ID
 from flatlands.server.players.recording import aged
 from flatlands.server.players.resident import (
     INCARNATION,
@@ -325,8 +326,18 @@ class Takeovers:
             self._compare_released(id, seq)
 
     def player_exited(self, _square: Square, id: int, seq: int) -> None:
-        """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
-        self._raise_seq_above(id, seq)
+        """Raise a player's seq, if it is here, above that of a leave or gone at another node; or
+        give up a mover that another node has moved since then."""
+        resident = self._residents.by_id.get(id)
+        if (
+            id < FIRST_UNSTORED_ID
+            and resident is not None
+            and incarnation(seq) > incarnation(resident.seq)
+        ):
+            # Its incarnations grow with the terms of the lease, so another node has that now.
+            self.hand_over(resident)
+        else:
+            self._raise_seq_above(id, seq)
         self._has_arrived(id, seq)
 
     def enter_ignored(self, id: int, seq: int) -> None:

@@ -40,7 +40,7 @@ HEARTBEATS_HEARD: float = 50
 NODE_DEAD_MS = 3000
 
 #: A node that has announced its stop is remembered for this long, since its players are on their
-#: way back. The computer players of any node are kept as long, since another node takes them over.
+#: way back. The movers of any node are kept as long, since another node takes them over.
 NODE_GONE_MS = 10_000
 
 #: If nothing that this node sends to itself has come back for this long, its link is down. It then
@@ -170,6 +170,8 @@ class Peer:
         self.load = NodeLoad()
         #: Its time, before which all that it wrote on the ground is in the store.
         self.stored = 0
+        #: Whether it shares in moving the movers of the store.
+        self.moves = False
         #: ms to add to its times to make them this node's; None before anything was measured.
         self.offset: int | None = None
         #: Pairs (time of receipt, receipt - sent) of the last CLOCK_WINDOW_MS. A pair goes when a
@@ -226,6 +228,8 @@ class Peers:
         #: The node time, in ms, before which all that this node wrote on the ground is in the
         #: store.
         self.stored = 0
+        #: Whether this node shares in moving the movers of the store.
+        self.moves = False
         #: The other nodes that count as alive, by their ids.
         self.peers: dict[int, Peer] = {}
         #: Those that are dead and not forgotten yet, by their ids.
@@ -403,7 +407,8 @@ class Peers:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
         ring, rules = self._bus.broker.identity, self._bus.channels.rules
-        beat = Heartbeat(self._id, now, ring, rules, state, every, self.stored, *self.load)
+        own = self._id, now, ring, rules, state, every, self.stored, self.moves
+        beat = Heartbeat(*own, *self.load)
         self._bus.to_all(pack(beat))
 
     def publish_due(self) -> bool:
@@ -439,7 +444,7 @@ class Peers:
             peer.last_heard, peer.state, peer.every = now, beat.state, beat.every
             peer.last_message = now
             peer.load = NodeLoad(beat.memory, beat.connections, beat.heard, beat.machine)
-            peer.stored = beat.stored
+            peer.stored, peer.moves = beat.stored, beat.moves
             peer.sample(now, beat.sent)
 
     def on_echo(self, echo: Echo) -> None:

@@ -22,7 +22,7 @@ from flatlands.server.messages.peer_protocol import (
     ThingChanges,
     read,
 )
-from flatlands.server.messages.protocol import FIRST_PERSON_ID, BatchBody
+from flatlands.server.messages.protocol import FIRST_UNSTORED_ID, BatchBody
 from flatlands.server.net.frames import frame
 from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.crowds import Crowd
@@ -587,17 +587,17 @@ class Subscription:
     # What other nodes no longer have.
 
     def remove_people(self, node: int) -> bool:
-        """Remove a node's players but its computer players, which another node may take on; return
-        whether there were any."""
-        return self.remove_all(node, self._computer_players())
+        """Remove a node's players but its movers of the store, which another node may take on;
+        return whether there were any."""
+        return self.remove_all(node, self._stored_movers())
 
-    def _computer_players(self) -> list[int]:
-        """Return the computer players here, except those that another node has published since."""
+    def _stored_movers(self) -> list[int]:
+        """Return the movers of the store here, but those that another node has published since."""
         player_index = self._context.player_index
         return [
             id
             for id, player in self.replica.players.items()
-            if id < FIRST_PERSON_ID
+            if id < FIRST_UNSTORED_ID
             and all(other.players[id].seq <= player.seq for other in player_index.of(id))
         ]
 
@@ -653,7 +653,7 @@ class Subscription:
             return
         if sync.is_confirmed and silent_from <= sync.returned_at <= now - LOST_AFTER:
             # If anything came from it elsewhere since it was asked, it lives, and has nobody here.
-            # Otherwise it may be dead: then another node will have its computer players soon.
+            # Otherwise it may be dead: then another node will have its movers soon.
             lives = peers.peers[node].last_message >= sync.returned_at
             if lives or last_heard <= now - NODE_GONE_MS:
                 removed = self.remove_all(node)

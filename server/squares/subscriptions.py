@@ -113,6 +113,13 @@ class Subscriptions:
         found = [replica.players[id] for replica in self._context.player_index.of(id)]
         return max(found, key=lambda player: player.seq, default=None)
 
+    def players(self) -> Iterator[tuple[int, Square, Player]]:
+        """Yield the id of each player in any square, the square where its seq is highest, and the
+        player as it is there."""
+        for id, replicas in self._context.player_index.each():
+            replica = max(replicas, key=lambda one: one.players[id].seq)
+            yield id, replica.square, replica.players[id]
+
     def around(self, x: int, y: int, reach: int) -> Iterator[Player]:
         """Yield the players in the squares that touch the box of `reach` units around (x, y), as
         far as this node is subscribed to them."""
@@ -170,8 +177,8 @@ class Subscriptions:
                 subscription.reset()
 
     def node_dead(self, node: int) -> None:
-        """Remove the players of a node that is dead, but not its computer players: another node may
-        take them on."""
+        """Remove the players of a node that is dead, but not its movers of the store: another node
+        may take them on."""
         for square in tuple(self._context.squares_by_node.get(node, ())):
             self.by_square[square].remove_people(node)
 

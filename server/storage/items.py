@@ -15,18 +15,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from time import monotonic
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgpack
 
 from flatlands.brokers.guard import Throttle
+from flatlands.server.messages.peer_protocol import MOVER_GROUPS
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.server.storage import schema
 from flatlands.server.storage.boards import NO_NAME
 from flatlands.server.storage.client import StoreClient, StoreUnavailable
-from flatlands.server.storage.kinds import Record, Thing, declare, of_row, read, stored
+from flatlands.server.storage.kinds import Mover, Record, Thing, declare, of_row, read, stored
 from flatlands.server.storage.reach import name_of, square_of
 from flatlands.stores.base import NEVER_DUE_MS, Item, Score, Store
 from flatlands.world.grid import Grid, Square
@@ -60,6 +61,9 @@ UNUSED_QUOTA_MS: Final = 5 * 60_000
 #: A unit of quota is checked this long after its thing is over.
 QUOTA_CHECK_MS: Final = 30_000
 
+#: The names of the groups of movers in the store begin with it.
+MOVER_GROUP: Final = "m "
+
 #: The name under which an item in the store has, beside its fields, the number of the version of
 #: its kind that put it there; no field can have this name. Without it, the number is 0.
 SCHEMA_VERSION_KEY: Final = ""
@@ -77,6 +81,26 @@ class _NumberedKind(NamedTuple):
 
     number: int
     kind: type[Thing]
+
+
+class MoverListener(Protocol):
+    """The movers of this node, as what is done to their items is told to them. Those of some kinds
+    are in no store: `take` and `change` do there what those of Items do here."""
+
+    def is_stored(self, kind: type[Mover]) -> bool:
+        """Return whether movers of a kind are in the store."""
+
+    def take(self, mover: Mover) -> bool:
+        """Take away a mover that is in no store; return whether it was still there."""
+
+    def change(self, mover: Any, how: Callable[[Any], Any]) -> Any:
+        """Replace a mover that is in no store with what `how` makes of it, and return that."""
+
+    def mover_changed(self, mover: Mover, *, gone: bool) -> None:
+        """Note that a mover is in the store as given, or is gone from there."""
+
+    def mover_outdated(self, mover: Mover) -> None:
+        """Note that the store had something else of a mover than its node shows."""
 
 
 class NewerVersion(StoreUnavailable):
@@ -113,7 +137,13 @@ class Items:
             kind: f"{RECORDS_QUEUE} {fields.game} {kind.__name__} {ground_id}" for kind in records
         }
         self._skips = Throttle()
-        subscriptions.declare_things({n: declare(kind) for n, kind in things.items()})
+        lying = {n: kind for n, kind in things.items() if not issubclass(kind, Mover)}
+        subscriptions.declare_things({n: declare(kind) for n, kind in lying.items()})
+        self._mover_listener: MoverListener
+
+    def set_mover_listener(self, movers: MoverListener) -> None:
+        """Tell `movers` what is done to movers; a game that has any calls this first of all."""
+        self._mover_listener = movers
 
     # Operations on the store.
 
@@ -138,6 +168,8 @@ class Items:
 
     def _place_of(self, one: Thing | Record) -> tuple[str, str]:
         """Return the queue and the group of something. Raises ValueError."""
+        if isinstance(one, Mover):
+            return self.queue, mover_group(one.number)
         if isinstance(one, Thing):
             return self.queue, name_of(self.square(one))
         queue = self.records.get(type(one))
@@ -207,15 +239,21 @@ class Items:
         """Yield the things in some squares, as (square, row). It waits for the store. The versions
         of all kinds must have been read."""
         for item in store.group(self.queue, *map(name_of, squares)):
-            if (found := self.read_thing(item.id, item.body)) is not None:
+            found = self.read_thing(item.id, item.body)
+            # Movers of a kind that was one of things before stay where they are.
+            if found is not None and not isinstance(found[0], Mover):
                 square = square_of(item.group)
                 yield square, self._row(square, found[0])
 
     def things_in(self, square: Square) -> list[Thing]:
         """Return the things in a square; none where this node is not subscribed."""
-        subscription, side = self._subscriptions.by_square.get(square), self._grid.side
+        subscription = self._subscriptions.by_square.get(square)
         rows = [] if subscription is None else subscription.things.placed()
-        return [of_row(self.numbered[row.kind], row, square, side) for row in rows]
+        return [self.thing_of(square, row) for row in rows]
+
+    def thing_of(self, square: Square, row: Row) -> Thing:
+        """Return the thing of which a square has the row."""
+        return of_row(self.numbered[row.kind], row, square, self._grid.side)
 
     def _row(self, square: Square, thing: Thing) -> Row:
         """Return a thing as nodes publish it: in the middle of its tile."""
@@ -231,11 +269,19 @@ class Items:
         """Publish which things have appeared or changed, and which are gone."""
         # A thing that goes from one square to another comes first: it is never nowhere.
         changes: dict[Square, tuple[list[Row], list[str | int]]] = {}
+        changed = set[str]()
         for one in there:
-            if isinstance(one, Thing) and not one.after:
+            if isinstance(one, Mover):
+                changed.add(one.id)
+                self._mover_listener.mover_changed(one, gone=False)
+            elif isinstance(one, Thing) and not one.after:
                 square = self.square(one)
                 changes.setdefault(square, ([], []))[0].append(self._row(square, one))
         for thing in gone:
+            if isinstance(thing, Mover):
+                if thing.id not in changed:
+                    self._mover_listener.mover_changed(thing, gone=True)
+                continue
             changes.setdefault(self.square(thing), ([], []))[1].extend((thing.id, thing.version))
         for square, (come, away) in changes.items():
             # This many of the largest ones fit one message.
@@ -262,6 +308,8 @@ class Items:
             known = self._kinds.get(kind)
             if known is None or known.kind is not type(thing):
                 raise ValueError(f"{thing!r}: the game's `things` do not list this class")
+            if isinstance(thing, Mover) and not (by_player and thing.id):
+                raise ValueError(f"{thing!r} walks: let it begin with spawn()")
             if not by_player:
                 _check_put(thing)
             if plot not in (None, thing.plot):
@@ -296,6 +344,10 @@ class Items:
             raise ValueError(f"{one!r} does not lie anywhere, so nobody can take it")
         queue = self._place_of(one)[0]
         following, points = self._following(then), list(scores)
+        if isinstance(one, Mover) and not self.is_stored(type(one)):
+            if following or points:
+                raise ValueError(f"nothing can follow {one!r} in one step: it is in no store")
+            return self._mover_listener.take(one)
 
         def operation(store: Store) -> bool:
             items = [*also, *map(self.item, following)]
@@ -313,8 +365,19 @@ class Items:
             self.publish(following, gone)
         elif gone:
             # This node has missed that another player took it.
-            self._subscriptions.read(self.square(gone[0]))
+            self._outdated(gone[0])
         return taken
+
+    def is_stored(self, kind: type[Thing] | type[Record]) -> bool:
+        """Return whether things of a kind are in the store, and not only at a node."""
+        return not issubclass(kind, Mover) or self._mover_listener.is_stored(kind)
+
+    def _outdated(self, thing: Thing) -> None:
+        """Read a thing again, since the store has something else than this node shows."""
+        if isinstance(thing, Mover):
+            self._mover_listener.mover_outdated(thing)
+        else:
+            self._subscriptions.read(self.square(thing))
 
     def _log_skipped(self, store: Store, following: Iterable[Thing | Record]) -> None:
         """Log which records were not put, since the store had others with their ids."""
@@ -331,8 +394,10 @@ class Items:
         if isinstance(one, Record):
             yield one.body
             return
-        yield self.pack(one)
-        # It has fields that it does not show, or was put there by an older version of the game.
+        if not isinstance(one, Mover):
+            yield self.pack(one)
+        # It is elsewhere than it was put, has fields that it does not show, or was put there by an
+        # older version of the game.
         for item in store.get(self.queue, [one.id]).values():
             found = self.read_thing(item.id, item.body)
             if found is not None and not found[1] and found[0].version == one.version:
@@ -341,7 +406,10 @@ class Items:
     def change(self, thing: _Thing, how: Callable[[_Thing], _Thing]) -> _Thing | None:
         """Replace a thing in the world with what `how` makes of it; return that, or None if it is
         not there. Raises what `how` raises, and ValueError."""
-        square, changed = self.square(thing), list[_Thing]()
+        if isinstance(thing, Mover) and not self.is_stored(type(thing)):
+            unstored: _Thing | None = self._mover_listener.change(thing, how)
+            return unstored
+        changed = list[_Thing]()
 
         def make(item: Item | None) -> Item | None:
             found = None if item is None else self.read_thing(item.id, item.body)
@@ -361,7 +429,7 @@ class Items:
 
         self.wait(lambda store: store.change(self.queue, thing.id, make))
         if not changed:
-            self._subscriptions.read(square)
+            self._outdated(thing)
             return None
         self.publish(changed)
         return changed[0]
@@ -425,7 +493,8 @@ class Items:
 
     def free(self, store: Store, one: Thing | Record, body: bytes) -> None:
         """Free the quota of a thing that is not there any more, and had this body."""
-        for unit in msgpack.unpackb(body)[5:] if isinstance(one, Thing) else ():
+        counted = isinstance(one, Thing) and not isinstance(one, Mover)
+        for unit in msgpack.unpackb(body)[5:] if counted else ():
             store.take(self.queue, unit)
 
     # What operators do.
@@ -479,6 +548,11 @@ class Items:
             for item in store.each(queue):
                 if (record := self.read_record(kind, item)) is not None:
                     yield queue, item, record, False
+
+
+def mover_group(number: int) -> str:
+    """Return the name of the group in the store of the mover with a number."""
+    return f"{MOVER_GROUP}{number % MOVER_GROUPS}"
 
 
 def group_of(id: str) -> str:

@@ -10,17 +10,19 @@ from collections import namedtuple
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 from flatlands.server.messages import peer_batches
 from flatlands.server.messages.peer_batches import TupleKind
 from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION
 from flatlands.server.messages.table import Field
-from flatlands.server.messages.texts import clean
+from flatlands.server.messages.table import Row as ValuesRow
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, clean
+from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.terrain import plot_index
 from flatlands.world.things import PlacedThing as Row
-from flatlands.world.track import UNIT, Tile
+from flatlands.world.track import PACE_LEAST, PACE_MOST, PACE_USUAL, SPEED, UNIT, Tile, tile_at
 
 log = logging.getLogger("flatlands")
 
@@ -48,6 +50,15 @@ FIELDS_MOST = 16
 #: The most characters of all texts of a thing.
 TEXTS_CHARS_MOST = 2000
 
+#: The most fields of a mover, and the most characters of all its texts: everybody who sees it gets
+#: them with each track of a newcomer, as those of players.
+MOVER_FIELDS_MOST = 6
+MOVER_CHARS_MOST = 40
+
+#: The speeds of movers, in tiles a second, that a pace (world/track.py) can have.
+SLOWEST = PACE_LEAST * SPEED / PACE_USUAL / UNIT
+FASTEST = PACE_MOST * SPEED / PACE_USUAL / UNIT
+
 #: Names that no field can have, in addition to those of what every thing has.
 _NOT_FIELDS = {"tile", "after", "quota_ids"}
 
@@ -59,6 +70,7 @@ RECORD_ID_CHARS = 120
 
 
 _T = TypeVar("_T", bound="Thing")
+_M = TypeVar("_M", bound="Mover")
 
 
 def _text(what: object, first: str, **values: object) -> str:
@@ -85,8 +97,8 @@ class _Fields:
             raise ValueError(
                 f"the name {name} is too long: use at most {NAME_CHARS_MOST} characters"
             )
-        if cls.__base__ not in (Thing, Event, Record):
-            raise ValueError(f"{name} must inherit from Thing, Event or Record itself")
+        if cls.__base__ is None or cls.__base__.__module__ != __name__:
+            raise ValueError(f"{name} must inherit from Thing, Mover, Event or Record itself")
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
         cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXTS_CHARS_MOST)
         if any(field.persist for field in cls.fields):
@@ -210,7 +222,7 @@ class Thing(_Fields):
         self.tile = check_tile(tile)
         self._set(values)
         #: ms until it is to lie there; and the ids of its units of quota (items.py).
-        self.after, self.quota_ids = 0, list[str]()
+        self.after, self.quota_ids = 0, list[Any]()
 
     def __repr__(self) -> str:
         return _text(self, str(self.tile), id=self.id, version=self.version, **self.values)
@@ -388,6 +400,122 @@ def declare(kind: type[Thing] | type[Event]) -> TupleKind:
     """Return a kind of things or events as nodes publish it."""
     always = (THING_ID, THING_VERSION) if issubclass(kind, Thing) else ()
     return peer_batches.declare(kind._row, *always, *kind._shown)
+
+
+class Way(NamedTuple):
+    """Where a mover goes: over these places, as (x, y) in units, or in a direction. Without either
+    it stands."""
+
+    path: tuple[tuple[int, int], ...] = ()
+    heading: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def of(cls, heading: Sequence[int], flat: Sequence[int]) -> Self:
+        """Return a way with a direction (or nothing), or over places as x, y, x, y ..."""
+        direction = (heading[0], heading[1]) if heading else (0, 0)
+        return cls(tuple(zip(flat[::2], flat[1::2], strict=True)), direction)
+
+    def flat(self) -> list[int]:
+        """Return its places as x, y, x, y ..."""
+        return [n for at in self.path for n in at]
+
+
+#: The way of a mover that stands.
+NOWHERE: Final = Way()
+
+
+class Mover(Thing):
+    """A kind of movers: things that walk. Its fields are declared as those of a Thing, 6 at most,
+    with 40 characters in all texts:
+
+        class Monster(Mover, speed=2, reach=1.5):
+            health = number(0, 9)
+
+    It walks `speed` tiles a second, 1.25 to 20. `reach` is the distance at which players touch it,
+    and at which it comes near to others, from the middle of one to the middle of the other. With
+    `persist` it is in the store: it survives the death of its node, and a restart of everything.
+    Without it, or without a store, it lives and dies with its node. With `together`, one node moves
+    all movers of the kind in the store, so that they can be led as a whole; a world has at most 400
+    of them. With `on_map` the map of everybody counts it, as a computer player.
+
+    An object is one mover as it was when it was read. `tile` is where it was then.
+    """
+
+    speed: ClassVar[float]
+    persist: ClassVar[bool]
+    together: ClassVar[bool]
+    on_map: ClassVar[bool]
+
+    def __init_subclass__(
+        cls,
+        *,
+        speed: float = 5,
+        reach: float = 1,
+        persist: bool = True,
+        together: bool = False,
+        on_map: bool = False,
+    ) -> None:
+        """Find the fields. Raises ValueError, with a sentence for its author."""
+        super().__init_subclass__(reach=reach)
+        name = cls.__name__
+        if type(speed) not in (int, float) or not SLOWEST <= speed <= FASTEST:
+            raise ValueError(
+                f"the speed of {name} must be {SLOWEST:g} to {FASTEST:g} tiles a second"
+            )
+        for word, flag in (("persist", persist), ("together", together), ("on_map", on_map)):
+            if type(flag) is not bool:
+                raise ValueError(f"{word} of {name} must be True or False, not {flag!r}")
+        if together and not persist:
+            raise ValueError(
+                f"{name} cannot be together without persist: each stays where it began"
+            )
+        chars = sum(field.high for field in cls.fields if field.type is str)
+        if len(cls.fields) > MOVER_FIELDS_MOST or chars > MOVER_CHARS_MOST:
+            raise ValueError(
+                f"{name} is too large: a mover may have at most {MOVER_FIELDS_MOST} fields, and "
+                f"{MOVER_CHARS_MOST} characters in all its texts"
+            )
+        for field in cls.fields:
+            if not persist and field.name[0] == "_":
+                raise ValueError(f"{field.name} of {name} is hidden, but no store keeps it")
+            if field.name == "name" and not (
+                field.type is str and 1 <= field.low and field.high <= PLAYER_NAME_LIMIT
+            ):
+                raise ValueError(
+                    f"name of {name} must be text(1, {PLAYER_NAME_LIMIT}): it is shown as the name "
+                    "of a player is"
+                )
+        cls.speed, cls.persist, cls.together, cls.on_map = speed, persist, together, on_map
+
+    @property
+    def _first_way(self) -> Way:
+        """The way that it went when it was spawned."""
+        return Way.of(self.quota_ids[:2], self.quota_ids[2:])
+
+    @_first_way.setter
+    def _first_way(self, way: Way) -> None:
+        # It is where other things have their quotas, which a mover never has.
+        self.quota_ids = [] if way == NOWHERE else [*way.heading, *way.flat()]
+
+    @property
+    def number(self) -> int:
+        """The number by which pages and bots know it; 0 before it was spawned."""
+        return int(self.id.partition(":")[2] or 0)
+
+
+def mover_row(number: int, kind: type[Mover]) -> ValuesRow:
+    """Return the row of the values that nodes publish of a mover of the kind with a number: that
+    number, its version, and its fields that are shown."""
+    own = Field("kind", int, number, number)
+    return ValuesRow("values", (own, THING_VERSION, *kind._shown))
+
+
+def mover_of(kind: type[_M], player: Player, now: int) -> _M:
+    """Return the mover that nodes publish as a player, as it is at the node time `now`."""
+    _, version, *shown = player.values
+    values = dict(zip([field.name for field in kind._shown], shown, strict=True))
+    id, tile = f"{kind.__name__}:{player.id}", tile_at(player.track, now)
+    return read(kind, id, version, tile, usable(kind.fields, values))
 
 
 def read(kind: type[_T], id: str, version: int, tile: Tile, values: Mapping[str, object]) -> _T:

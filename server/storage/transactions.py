@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.storage.items import Items
-from flatlands.server.storage.kinds import Key, Record, Thing
+from flatlands.server.storage.kinds import Key, Mover, Record, Thing
 from flatlands.stores.base import Item, ItemChange, Score, Store
 
 #: How often a transaction is tried if others change what it has read.
@@ -116,6 +116,8 @@ def _check(transaction: object) -> None:
 def _where(items: Items, one: Thing | Record | Key) -> _Where:
     if not isinstance(one, Thing | Record | Key):
         raise ValueError(f"a transaction reads things, records and keys, not {one!r}")
+    if not items.is_stored(one.kind if isinstance(one, Key) else type(one)):
+        raise ValueError(f"{one!r} is in no store, so no transaction can read it")
     if isinstance(one, Thing):
         if not one.id:
             raise ValueError(f"{one!r} does not lie anywhere: put it, without reading it")
@@ -191,5 +193,7 @@ def _check_follows(thing: Thing, old: Thing | None) -> None:
         return
     if thing.version <= old.version:
         raise ValueError(f"change {old!r} into what its again() returns, and not into {thing!r}")
+    if isinstance(thing, Mover) and (thing.tile != old.tile or thing.after):
+        raise ValueError(f"{thing!r} walks: let it go elsewhere by go()")
     if thing._is_counted() and (thing.tile != old.tile or thing.after):
         raise ValueError(f"{thing!r}: a thing with per_square or per_owner stays where it lies")

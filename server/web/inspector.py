@@ -26,7 +26,7 @@ from flatlands.server.node import Node
 from flatlands.server.players.resident import Resident
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.items import NewerVersion, group_of
-from flatlands.server.storage.kinds import Record, Thing
+from flatlands.server.storage.kinds import Mover, Record, Thing
 from flatlands.server.storage.records import Records
 from flatlands.server.web.square_events import SquareTaps
 from flatlands.stores.base import Item, Store
@@ -263,7 +263,13 @@ class Inspector:
             return lambda player: -(self._latency(player) or -1)
         if order in names:
             at = names.index(order)
-            return lambda player: (player.values[at], player.id)
+
+            def value(player: Player) -> tuple[bool, object, int]:
+                # Movers have other fields, and come last.
+                mover = player.id < FIRST_PERSON_ID
+                return mover, 0 if mover else player.values[at], player.id
+
+            return value
         known = ", ".join(["near", "name", "latency", *names])
         raise Unable(400, "order", f"players are sorted by one of {known}, not by {order!r:.40}")
 
@@ -281,6 +287,9 @@ class Inspector:
         return resident.session.latency_ms if resident and resident.session else None
 
     def _values(self, player: Player) -> dict[str, object]:
+        movers = self._play.movers
+        if movers is not None and player.id < FIRST_PERSON_ID:
+            return _shown_values(movers.hosting.view(player))
         names = [field.name for field in self._play.game.me.fields]
         return dict(zip(names, player.values, strict=True))
 
@@ -461,7 +470,10 @@ class Inspector:
         store."""
         thing: Thing = _made(_named("thing", name, self._thing_kinds()), tuple(tile), values)
         owner = "" if player is None else self._resident(player).owner
-        self._play.items.put([thing], owner)
+        if isinstance(thing, Mover):
+            self._play.game.spawn(thing)
+        else:
+            self._play.items.put([thing], owner)
 
 
 def _ground_of(terrain: Any) -> Callable[[int, int], int | None]:
@@ -486,14 +498,17 @@ def _name(layer: CellLayer) -> str:
     return layer.name.partition(".")[2]
 
 
+def _shown_values(thing: Thing) -> dict[str, object]:
+    return {field.name: getattr(thing, field.name) for field in thing._shown}
+
+
 def _thing(thing: Thing) -> Shown:
-    values = {field.name: getattr(thing, field.name) for field in thing._shown}
     return {
         "kind": type(thing).__name__,
         "id": thing.id,
         "version": thing.version,
         "tile": list(thing.tile),
-        "values": values,
+        "values": _shown_values(thing),
     }
 
 

@@ -14,6 +14,11 @@ export interface Player {
   saying: string | null;
 }
 
+/** A mover that is near, as it is now. */
+export type Mover<Type extends keyof Movers = keyof Movers> = {
+  [Each in Type]: { type: Each; id: number; x: number; y: number; values: Movers[Each] };
+}[Type];
+
 /** A thing that lies near; (x, y) is the middle of its tile. */
 export type Thing<Type extends keyof Things = keyof Things> = {
   [Each in Type]: { type: Each; id: string; x: number; y: number; values: Things[Each] };
@@ -111,6 +116,8 @@ export interface Draw {
   cells(name: Layers, draw: (ctx: CanvasRenderingContext2D, value: number, x: number, y: number) => void): void;
   /** Draw a kind of things around (0, 0). */
   thing<Type extends keyof Things>(type: Type, draw: (ctx: CanvasRenderingContext2D, thing: Thing<Type>) => void): void;
+  /** Draw a kind of movers around (0, 0). */
+  mover<Type extends keyof Movers>(type: Type, draw: (ctx: CanvasRenderingContext2D, mover: Mover<Type>) => void): void;
   /** Draw players around (0, 0). */
   player(draw: (ctx: CanvasRenderingContext2D, player: Player) => void): void;
   /** Draw something over all else, in the world's tiles, at this node time, ms. */
@@ -140,6 +147,10 @@ export interface Game {
   readonly players: Player[];
   /** Return a player, or null if it is not near. */
   player(id: number): Player | null;
+  /** Return the movers that are near. */
+  movers(): Mover[];
+  /** Return the movers of a kind that are near. */
+  movers<Type extends keyof Movers>(type: Type): Mover<Type>[];
   /** Return the things that lie near. */
   things(): Thing[];
   /** Return the things of a kind that lie near. */

@@ -19,6 +19,7 @@ from flatlands.server.game.chunks import Chunks
 from flatlands.server.game.game import AnyGame, AnyPart, declared_cells, known_parts, store_name
 from flatlands.server.game.page_messages import in_typescript
 from flatlands.server.messages.table import NUMBER, Field
+from flatlands.server.storage.kinds import Mover
 from flatlands.world.terrain import Terrain
 
 log = logging.getLogger("flatlands")
@@ -124,7 +125,9 @@ def types_of(kind: type[AnyGame]) -> str:
         ground = "{ value(x: number, y: number): number | null } | null"
     elif issubclass(kind.ground, Terrain):
         ground = "{ kind(x: number, y: number): number } | null"
-    things = [_kind(one, one._shown) for part in parts for one in part.things]
+    kinds = [one for part in parts for one in part.things]
+    things = [_kind(one, one._shown) for one in kinds if not issubclass(one, Mover)]
+    movers = [_kind(one, one._shown) for one in kinds if issubclass(one, Mover)]
     events = [_kind(one, one._shown) for part in parts for one in part.events]
     return "\n".join(
         [
@@ -132,6 +135,7 @@ def types_of(kind: type[AnyGame]) -> str:
             _interface("Actions", "What the page can ask for.", _actions(parts)),
             _interface("PlayerValues", "What everybody sees of a player.", values),
             _interface("Things", "The kinds of things, and what is shown of each.", things),
+            _interface("Movers", "The kinds of movers, and what is shown of each.", movers),
             _interface("Events", "The kinds of events, and what is told of each.", events),
             _interface("Messages", "The messages to the page, and the fields of each.", listed),
             f"/** The layers of cells. */\nexport type Layers = {' | '.join(layers) or 'never'};\n",

@@ -103,7 +103,7 @@ def believe_any_event(monkeypatch):
         fields = tuple(Field(field.name, field.type, -NUMBER) for field in row.fields)
         kinds[kind] = peer_batches.TupleKind(make, Row(row.name, fields))
     monkeypatch.setattr(context, "EVENTS", kinds)
-    monkeypatch.setattr(played, "enters", lambda _fields: kinds[ENTER])
+    monkeypatch.setattr(played, "enters", lambda _fields, _movers: kinds[ENTER])
 
 
 #: Each fault, and a seed soon after which a round shows it.

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
+from flatlands import Mover, every
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.paint.game import Game as Paint
 from flatlands.games.quiet.game import Game as Quiet
@@ -25,6 +26,7 @@ from flatlands.server.messages.protocol import (
     APPEAR,
     ASK,
     DO,
+    FIRST_PERSON_ID,
     GO,
     HELLO,
     HOME,
@@ -53,6 +55,7 @@ from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn
 from tests.server.harness import Harness
+from tests.simulate.movers import Ball, Sheep, somewhere
 
 #: ms that an intent may be old when it comes, as docs/protocol.md says.
 HEAD_START = 200
@@ -128,6 +131,32 @@ class Guarded(Letting, Painted):
     """The same game, for guests who are let in."""
 
 
+class Herded(Painted):
+    """The bare game with movers, which go on and on."""
+
+    things = (*Game.things, Sheep, Ball)
+
+    @every(1, once=True, waits=True)
+    def fill(self) -> None:
+        """Spawn some of both kinds."""
+        for kind in (Sheep, Ball):
+            if len(self.store.movers(kind)) < 5 and not self.blocked(tile := somewhere()):
+                self.spawn(kind(tile))
+
+    def on_arrive(self, mover: Mover) -> None:
+        """Go on to another place."""
+        if not self.blocked(tile := somewhere()):
+            self.go(mover, tile)
+
+    def on_touch(self, me: Any, thing: Any) -> None:
+        """Take what lies there, and kick what walks."""
+        if isinstance(thing, Mover):
+            name = type(thing).fields[0].name
+            me.change(thing, lambda now: now.again(**{name: getattr(now, name) + 1}))
+        else:
+            super().on_touch(me, thing)
+
+
 class Played(NamedTuple):
     """A game that is played, its options, how many times as fast as usual its players may be, and
     the action by which honest players greet others, if there is one: its only field may be 1."""
@@ -144,6 +173,7 @@ GAMES = (
     Played(Guarded, Options(apples=4), greet="wave"),
     Played(Paint, fastest=1.5),
     Played(Quiet),
+    Played(Herded, Options(apples=4), fastest=2, greet="wave"),
 )
 
 
@@ -459,12 +489,14 @@ class Stranger:
         self.crowd = crowd
         self.inputs = inputs
         self.link = FakeLink(crowd.harness.network)
-        self.ids = list(range(1, 9))
+        self.ids = [*range(1, 5), *range(FIRST_PERSON_ID, FIRST_PERSON_ID + 4)]
         self.nodes = [77, 78]
         self.real = [host.node.id for host in crowd.harness.hosts]
         if forger:
             self.nodes += self.real
             self.ids += [client.id for client in crowd.honest]
+            for host in crowd.harness.hosts:
+                self.ids += [id for id in host.node.residents.by_id if id < FIRST_PERSON_ID]
 
     def act(self) -> None:
         """Publish one message."""
@@ -634,6 +666,9 @@ class Stranger:
 
     def _values(self) -> list[Any]:
         chance = self.crowd.chance
+        movers = self.crowd.harness.node.play.movers
+        if movers is not None and chance.random() < 0.5:
+            return [chance.choice([*movers.hosting.kinds]), self._some(1, 9), self._some(0, 9)]
         return [self._some(0, 9), chance.choice(("", "red", text(chance)))]
 
     def _machine(self) -> list[Any]:
@@ -657,13 +692,20 @@ class Stranger:
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
         kind = chance.choice(
             (34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 50, 52, 54, 55, 56, 57, 58, 59, 60, 61, 62)
+            + (63, 64, 65, 66, 67, 68, 69)
         )
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             ring = self.crowd.harness.broker.identity
             ground = chance.choice((self.crowd.harness.node.channels.rules,) * 9 + ("1-16",))
             some = [self._time(), chance.choice((ring, ring, "other")), ground]
-            load = [self._some(0, 2**40), self._some(0, 9), self._some(0, 9), self._machine()]
+            load = [
+                chance.random() < 0.5,
+                self._some(0, 2**40),
+                self._some(0, 9),
+                self._some(0, 9),
+                self._machine(),
+            ]
             every = self._some(500, 3000)
             return [34, node, *some, chance.choice((0, 0, 0, 1, 2)), every, self._time(), *load]
         if kind == 36:
@@ -715,7 +757,29 @@ class Stranger:
         if kind in (61, 62):
             some = [id] * chance.choice((0, 1, 3, 1001))
             return [kind, node, *([to] if kind == 62 else []), self._some(0, 5), some]
-        return [35, node, id] if kind == 35 else [39, node, id, self._some(0, 9)]
+        if kind == 63:
+            return [63, node, [chance.choice((id, self._some(0, 200))) for _ in range(3)]]
+        if kind == 64:
+            return [64, node, self._some(0, 5), chance.choice(([], [self._some(0, 31)], [0, 31]))]
+        if kind == 66:
+            way = chance.choice(([], [self._some(-1, 1), self._some(-1, 1)]))
+            return [66, node, id, way, chance.choice(([], place, place * 25, place * 26, [1]))]
+        if kind == 67:
+            seen = [id, self._some(0, 2**40), *self._square(), *place, 99, 0, self._time(), 1000]
+            return [
+                67,
+                node,
+                to,
+                self._some(0, 5),
+                self._time(),
+                chance.choice(([], seen, seen * 2)),
+            ]
+        if kind == 68:
+            values = chance.choice(([], self._values()))
+            return [68, node, id, self._some(0, 5), self._some(0, 9), values]
+        if kind == 69:
+            return [69, node, to, self._some(0, 5), chance.random() < 0.5, self._values()]
+        return [kind, node, id] if kind in (35, 65) else [39, node, id, self._some(0, 9)]
 
 
 def _nodes(chance: random.Random, inputs: Inputs, forger: bool, games: Sequence[Played]) -> None:

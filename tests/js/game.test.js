@@ -441,3 +441,19 @@ test('a page has world time, which its welcome says', async () => {
   const { game: other } = await playing([]);
   assert.ok(Math.abs(other.clock.world() - other.clock.now()) < 5);
 });
+
+test('movers are near like players, and are none of them', async () => {
+  const kinds = [['mover', 3, 'Monster', ['health']], ['thing', 0, 'Coin', []]], drawn = [];
+  const { game, hear } = await playing(kinds);
+  const monster = [...enter(9, 1, 0, 2560).slice(0, -1), [3, 1, 4]];
+  hear(P.SNAPSHOT, 0, 0, Date.now(), [[0, ...enter(OWN, 1)], [0, ...monster]]);
+  assert.deepEqual(game.players.map(({ id }) => id), [OWN]);
+  const known = { type: 'Monster', id: 9, x: 2.5, y: 0.5, values: { health: 4 } };
+  assert.deepEqual([game.movers('Monster'), game.movers(), game.movers('Ghost')], [[known], [known], []]);
+  game.draw.mover('Monster', (_ctx, mover) => drawn.push(mover));
+  game.draw.begin();
+  assert.deepEqual([drawn, faults], [[known], []]);
+  // A person's id is never that of a mover, whatever its values are.
+  hear(P.SNAPSHOT, 0, 0, Date.now(), [[0, ...enter(P.FIRST_PERSON_ID, 1).slice(0, -1), [3, 1, 4]]]);
+  assert.deepEqual([game.movers(), game.players.length], [[], 1]);
+});

@@ -5,6 +5,7 @@ import random
 import msgpack
 import pytest
 
+from flatlands import Mover
 from flatlands.server.atlas import census, counts, views
 from flatlands.server.atlas.dots import (
     WORLD_DOTS,
@@ -16,20 +17,30 @@ from flatlands.server.atlas.dots import (
 )
 from flatlands.server.clients import handlers
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.protocol import GRAIN_MOST
+from flatlands.server.messages.protocol import FIRST_PERSON_ID, GRAIN_MOST
+from flatlands.server.storage.kinds import NOWHERE
 from flatlands.world.grid import Rect
-from flatlands.world.track import UNIT
 from tests.bare import Game
 from tests.server.harness import Harness
 
-#: The first id of computer players that are no people.
-WILD_FROM = 2**15
+
+class Walker(Mover, on_map=True):
+    """It is on the map, as a computer player."""
+
+
+class Deer(Mover):
+    """It is not."""
 
 
 class Wild(Game):
-    """The bare game, where computer players may be animals."""
+    """The bare game with walkers and deer."""
 
-    _wild_from = WILD_FROM
+    things = (*Game.things, Walker, Deer)
+
+
+def spawn(host, kind, *tiles):
+    """Let a node spawn movers on some tiles."""
+    host.node.play.movers.spawn([kind(tile) for tile in tiles], NOWHERE)
 
 
 EVERYWHERE = (-(2**31), -(2**31), 2**31, 2**31)
@@ -48,7 +59,7 @@ def truth(harness, grain, rect=EVERYWHERE):
     for host in harness.hosts:
         for resident in host.node.residents.by_id.values():
             column, row = resident.square
-            people, computers = resident.id >= 2**16, resident.id < WILD_FROM
+            people, computers = resident.id >= FIRST_PERSON_ID, resident.name == "Walker"
             inside = rect[0] <= column <= rect[2] and rect[1] <= row <= rect[3]
             if inside and (people or computers):
                 dot = tuple((n + shift(grain)) >> grain for n in resident.square)
@@ -129,9 +140,8 @@ def test_a_client_that_looks_is_shown_everybody_but_animals_whether_it_plays_or_
     a = harness.place("A", (0, 0), host=one)
     for name, square in (("B", (0, 0)), ("C", (0, 0)), ("D", (40, -3))):
         harness.place(name, square, host=two)
-    for id in (1, 2, WILD_FROM, WILD_FROM + 1):
-        two.node.residents.join("C", (UNIT, UNIT), id=id)
-    two.node.residents.join("D", (90 * UNIT, UNIT), id=WILD_FROM + 2)
+    spawn(two, Walker, (1, 1), (1, 2))
+    spawn(two, Deer, (1, 1), (1, 2), (90, 1))
     a.send(15, 0, *EVERYWHERE)
     watcher = look(harness, two)
     harness.run(2500)
@@ -451,7 +461,7 @@ def test_malformed_counts_are_refused():
 def test_programs_are_told_of_all_squares_in_as_many_messages_as_it_takes(monkeypatch):
     monkeypatch.setattr(census, "PATCH_DOTS_MOST", 3)
     harness = crowded(players=50, far=10)
-    harness.node.residents.join("D", (40 * UNIT, UNIT), id=WILD_FROM)
+    spawn(harness, Deer, (40, 1))
     known = harness.node.counts
     for _ in range(4):
         known.need({WORLD_SQUARES})

@@ -331,7 +331,7 @@ def test_a_player_that_a_node_does_not_believe_is_not_on_its_clients_screens_eit
     a, _ = harness.place("A", (0, 0)), harness.place("Far", (9, 9))
     harness.run(500)
     other = FakeLink(harness.network)
-    ghost, eve = 100_005, 100_006
+    ghost, eve = 2**31 + 5, 2**31 + 6
 
     def tell(square, number, *events):
         batch = node_batch(square, 77, 0, number, harness.clock.time, events)
@@ -359,7 +359,7 @@ def test_no_screen_gets_an_old_enter_after_the_snapshot_without_that_player(newc
     channel = node.channels.square((0, 0))
     enters = [
         [0, id, 1, 0, name, False, slot, 8192, 8192, 0, 0, 0, 0, 100, []]
-        for slot, (id, name) in enumerate({100_005: "Left", 100_006: "Eve"}.items())
+        for slot, (id, name) in enumerate({2**31 + 5: "Left", 2**31 + 6: "Eve"}.items())
     ]
     # All of this comes before the next flush, as after a pause of the node.
     node.hub.not_before = harness.loop.now() + 200
@@ -371,7 +371,7 @@ def test_no_screen_gets_an_old_enter_after_the_snapshot_without_that_player(newc
         screens.append(harness.place("New", (0, 0)))
     harness.run(500)
     for client in screens:
-        assert 100_005 not in client.model.players and 100_006 in client.model.players
+        assert 2**31 + 5 not in client.model.players and 2**31 + 6 in client.model.players
 
 
 def test_a_player_that_goes_to_another_node_twice_is_left_in_neither_square(two):

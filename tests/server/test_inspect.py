@@ -268,7 +268,10 @@ def test_a_game_says_what_it_has_only_to_pages_that_do_not_know_it(server):
     assert about["player"] == [colour, {"name": "team", "type": "text", "low": 0, "high": 9}]
     assert [field["type"] for field in about["actions"]["paint"]] == ["number", "text", "flag"]
     assert [field["name"] for field in about["records"]["Purse"]] == ["gold", "_last"]
-    assert (sorted(about["things"]), about["layers"]) == (["Chest", "Coin"], ["floor", "heat"])
+    assert (sorted(about["things"]), about["layers"]) == (
+        ["Chest", "Coin", "Fish"],
+        ["floor", "heat"],
+    )
     assert (about["side"], about["has_store"]) == (16, True)
     again = state(server, node=first["node"], ground="0,0")
     assert not {"about", "ground"} & again.keys()
@@ -575,6 +578,18 @@ def test_a_thing_is_put_and_then_lies_there(server):
     assert state(server, at="200,-500")["things"]["shown"] == []
 
 
+def test_a_mover_is_spawned_and_shown_with_its_fields(server):
+    assert put(server, "Fish", [300, -57], size=7).status == 200
+
+    def found(**asked):
+        players = state(server, at="300,-57", **asked)["players"]["shown"]
+        return [(one["name"], one["computer"], one["values"]) for one in players]
+
+    fish = ("Fish", True, {"size": 7})
+    assert found(find="fish") == found(find="size=7") == [fish]
+    assert fish in found(order="colour") and fish in found(order="near")
+
+
 def test_a_thing_of_which_there_may_be_so_many_is_put_for_a_player(server):
     client = SocketClient(server.port).hello("Owner")
     assert put(server, "Chest", [8, 8]).refusal[:2] == (409, "key")
@@ -598,7 +613,7 @@ def test_a_thing_that_cannot_be_is_refused(server):
     assert put(server, "Gem", [0, 0]).refusal == (
         404,
         "kind",
-        "the game has no thing of a kind 'Gem': it has Coin, Chest",
+        "the game has no thing of a kind 'Gem': it has Coin, Chest, Fish",
     )
     assert put(server, "Chest", [0, 0], player=2**40).refusal[:2] == (404, "player")
 

@@ -121,7 +121,7 @@ def has(line):
         (has("page = 'bare'"), "must contain <!-- base --> once"),
         (
             OWN.replace("__init__", "on_steps"),
-            "no hook is called on_steps: there are on_enter, on_",
+            "no hook is called on_steps: there are on_adopt, on_",
         ),
         (has("thing = [Thing]"), "a game has no list thing: it can"),
         (OWN.replace("node.stats", "node.nothing"), "paint.py, line 18: AttributeError: "),
@@ -218,7 +218,7 @@ def test_nodes_that_play_different_games_do_not_hear_each_other():
     assert one.square((0, 0)) != other.square((0, 0)) and one.ground_id == other.ground_id
     now, ring = harness.loop.now(), harness.broker.identity
     beat = peer_protocol.pack(
-        peer_protocol.Heartbeat(77, now, ring, one.rules, 0, 1000, 0, 0, 0, 0, [])
+        peer_protocol.Heartbeat(77, now, ring, one.rules, 0, 1000, 0, False, 0, 0, 0, [])
     )
     harness.broker.publish(harness.node.channels.nodes, beat)
     harness.settle()

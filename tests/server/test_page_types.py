@@ -9,6 +9,7 @@ from flatlands import (
     Cells,
     Event,
     Me,
+    Mover,
     Part,
     Record,
     Records,
@@ -42,6 +43,10 @@ class Coin(Thing, reach=1):
     worth, _from, default = number(1, 3), text(0, 9), number(0, 2**53 - 1)
 
 
+class Ghost(Mover):
+    pale, _why = flag(), text(0, 9)
+
+
 class Cheer(Event):
     loud = flag()
 
@@ -51,7 +56,7 @@ class Run(Record):
 
 
 class Bells(Part):
-    things, events = (Coin,), (Cheer,)
+    things, events = (Coin, Ghost), (Cheer,)
     rung = Cells()
     messages = {"bell rings": {"loud": bool, "this": int}}
 
@@ -114,6 +119,12 @@ export interface Things {
     default: number;
   };
 }""",
+        """/** The kinds of movers, and what is shown of each. */
+export interface Movers {
+  Ghost: {
+    pale: boolean;
+  };
+}""",
         """/** The kinds of events, and what is told of each. */
 export interface Events {
   Cheer: {
@@ -150,13 +161,13 @@ def test_the_names_are_those_of_which_pages_are_told():
     for what, _, name, fields in known:
         if what == "cells":
             assert f'"{name}"' in written
-        elif what in ("thing", "event"):
+        elif what in ("thing", "mover", "event"):
             [block] = re.findall(rf"^  {name}: {{(.*?)^  }};", written, re.M | re.S)
             assert re.findall(r"^    (\w+):", block, re.M) == fields
         elif what == "player":
             [block] = re.findall(r"PlayerValues {(.*?)^}", written, re.M | re.S)
             assert re.findall(r"^  (\w+):", block, re.M) == fields
-    assert {what for what, *_ in known} == {"thing", "event", "cells", "player"}
+    assert {what for what, *_ in known} == {"thing", "mover", "event", "cells", "player"}
 
 
 def copied(name, to):
@@ -235,6 +246,7 @@ ANY_GAME = """\
 export type Actions = Record<string, (...fields: any[]) => boolean>;
 export type PlayerValues = Record<string, any>;
 export type Things = Record<string, Record<string, any>>;
+export type Movers = Record<string, Record<string, any>>;
 export type Events = Record<string, Record<string, any>>;
 export type Messages = Record<string, any[]>;
 export type Layers = string;

@@ -153,7 +153,7 @@ def heartbeat(harness, state=0, sent=None, every=HEARTBEAT_EVERY, node=NODE):
     sent = harness.loop.now() if sent is None else sent
     ring, ground = harness.broker.identity, harness.node.channels.rules
     message = peer_protocol.pack(
-        peer_protocol.Heartbeat(node, sent, ring, ground, state, every, 0, *NodeLoad())
+        peer_protocol.Heartbeat(node, sent, ring, ground, state, every, 0, False, *NodeLoad())
     )
     heard(harness, message, harness.node.channels.nodes)
 
@@ -325,15 +325,15 @@ def live(harness, ms, every=1000):
 def test_a_node_that_lives_and_is_silent_in_a_square_is_asked_and_loses_its_players(watched):
     harness, watcher = watched
     heartbeat(harness)
-    batch(harness, [entry(70_000)], 0, 5)
+    batch(harness, [entry(2**31 + 70_000)], 0, 5)
     said = published(harness.hosts[0])
     live(harness, SILENT_AFTER - 500, 500)
     assert times(said, peer_protocol.SYNC_REQUEST) == []
     live(harness, 1000, 500)
     [asked] = times(said, peer_protocol.SYNC_REQUEST)
-    assert seen(watcher) == {70_000}
+    assert seen(watcher) == {2**31 + 70_000}
     harness.run(asked + LOST_AFTER - harness.clock.time - 1)
-    assert seen(watcher) == {70_000}
+    assert seen(watcher) == {2**31 + 70_000}
     live(harness, 2 * subscription.CHECK_AGAIN, subscription.CHECK_AGAIN)
     assert seen(watcher) == set() and harness.loop.stats["repairs"] == 1
     assert not harness.node.subscriptions.by_square[SQUARE].cursors
@@ -345,9 +345,9 @@ def test_a_node_that_lives_and_is_silent_in_a_square_is_asked_and_loses_its_play
 def test_a_node_that_dies_loses_its_players_in_time_however_rare_its_heartbeats_are(watched):
     harness, watcher = watched
     heartbeat(harness, every=20_000)
-    batch(harness, [entry(1), entry(70_000)], 0, 5)
+    batch(harness, [entry(1), entry(2**31 + 70_000)], 0, 5)
     harness.run(SILENT_AFTER)
-    assert seen(watcher) == {1, 70_000}
+    assert seen(watcher) == {1, 2**31 + 70_000}
     harness.run(5000 - SILENT_AFTER)
     # The computer player stays until another node should have it.
     assert seen(watcher) == {1} and harness.node.peers.is_alive(NODE)

@@ -304,6 +304,6 @@ def test_the_close_codes_of_the_page_are_those_of_the_source():
 
 def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_open():
     open_ones = {code for code, closes in refusals() if None in closes}
-    always = "flood fields walk game failed crowded muted name say key keys".split()
+    always = "flood fields walk game failed crowded muted name say key keys movers".split()
     of_the_store = "store full most room busy exists".split()
     assert open_ones == {*always, *of_the_store}

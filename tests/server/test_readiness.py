@@ -40,7 +40,7 @@ def forge(host, node, ground):
     """Publish somebody's heartbeat."""
     now, ring = host.loop.now(), host.broker.identity
     beat = peer_protocol.pack(
-        peer_protocol.Heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *NodeLoad())
+        peer_protocol.Heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, False, *NodeLoad())
     )
     host.broker.publish(host.node.channels.nodes, beat)
 

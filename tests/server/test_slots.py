@@ -168,7 +168,9 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     peers, now = harness.node.peers, harness.loop.now()
     ring, ground = harness.broker.identity, harness.node.channels.rules
     for node in (77, 78):
-        peers.on_heartbeat(Heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *NodeLoad()))
+        peers.on_heartbeat(
+            Heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, False, *NodeLoad())
+        )
     assert [peers.source(node) for node in (harness.node.id, 77, 78)] == [0, 1, 2]
     harness.run(5000)
     assert not peers.peers and peers.source(77) == 1

@@ -873,7 +873,7 @@ def test_an_invalid_kind_is_refused_where_it_is_declared(name, more, fields, say
     ("bases", "fields", "says"),
     [
         # The class would lose its fields.
-        ((Apple,), {}, "must inherit from Thing, Event or Record itself"),
+        ((Apple,), {}, "must inherit from Thing, Mover, Event or Record itself"),
         *(
             ((Engine,), {what: wrong}, f"{what} must be a list of classes")
             for what in ("things", "events")
@@ -1069,14 +1069,14 @@ class Shelf(Pantry):
     job = None
 
     @action(rate=100, burst=1000)
-    def go(self, me):
+    def move(self, me):
         Shelf.result = self.job(me)
 
 
 def told(harness, client, job):
     """Let a game do something for a player; return the result, or the last error."""
     Shelf.result, Shelf.job = None, lambda _self, me: job(me)
-    errors = asks(harness, client, ["go"])
+    errors = asks(harness, client, ["move"])
     return errors[-1] if errors else Shelf.result
 
 

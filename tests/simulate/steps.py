@@ -34,6 +34,7 @@ from tests.server.harness import Harness
 from tests.server.machine import Machine
 from tests.simulate.ground import WRITTEN_WITHIN, Ground, Painted
 from tests.simulate.letters import Letters
+from tests.simulate.movers import MOVERS_RIGHT_WITHIN, Movers, with_movers
 from tests.simulate.online import RIGHT_WITHIN_MS, Online
 from tests.simulate.rule import Broken, check, check_ways
 from tests.simulate.things import (
@@ -86,7 +87,7 @@ class Plan(NamedTuple):
     whether all its ground is free, its steps, whether its nodes share a herd, whether their
     heartbeats are as rare as in a world of hundreds of nodes (`rare`), whether three players are a
     crowd (`crowds`), whether the nodes are the workers of one `machine`, whether there are
-    `things`, and whether players write on the ground (`cells`)."""
+    `things`, whether players write on the ground (`cells`), and whether there are `movers`."""
 
     seed: int
     nodes: int
@@ -99,6 +100,7 @@ class Plan(NamedTuple):
     machine: bool = False
     things: bool = False
     cells: bool = False
+    movers: bool = False
 
 
 def _with_presence(game: type[Any]) -> type[Any]:
@@ -115,6 +117,8 @@ class World:
     painted: type[Any] = Painted
     #: The things that lie in worlds with things.
     kind = ThingSetup(bare.Apple, lambda game: game, bare.BOARD, purses=True)
+    #: Whether the game can have movers: their ids may not be those of its computer players.
+    has_movers = True
     #: How many computer players there are in a world with a herd: the bare game has none.
     herd = 0
 
@@ -131,6 +135,11 @@ class World:
         # Half of the worlds with cells do without a store.
         stores = shared_stores(clock)
         stored = plan.herd or plan.things or (plan.cells and plan.seed % 2 == 1)
+        moving = plan.movers and self.has_movers
+        stored = stored or (moving and plan.seed % 4 > 0)
+        game = self.painted if plan.cells else self.game
+        game = _with_presence(game) if plan.things else game
+        game = with_movers(game) if moving else game
         self.herd = self.herd if plan.herd else 0
         self.harness: Harness = (Machine if plan.machine else Harness)(
             plan.free,
@@ -140,11 +149,7 @@ class World:
             clock=clock,
             stores=stores if stored else lambda: None,
             crowd_from=3 if plan.crowds else CROWD_FROM,
-            play=self.painted
-            if plan.cells
-            else _with_presence(self.game)
-            if plan.things
-            else self.game,
+            play=game,
             options=self.options(plan),
             paced=True,
         )
@@ -170,6 +175,7 @@ class World:
         #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
         self.ways: dict[int, set[tuple[int, ...]]] = {}
         self.letters = Letters(self.harness)
+        self.movers = Movers(self.harness) if moving else None
         self.online = Online(self.harness, stores()) if plan.things else None
         self.ground = Ground(self.harness, stores() if stored else None) if plan.cells else None
         self.things: Things | None = None
@@ -431,6 +437,20 @@ class World:
         if client is not None:
             self.letters.write(self.host(a), client.id)
 
+    # What is done with movers
+
+    def spawn(self, a: int, b: int, c: int) -> None:
+        if self.movers is not None:
+            self.movers.spawn(self.host(a), b, c)
+
+    def lead(self, a: int, b: int, c: int) -> None:
+        if self.movers is not None:
+            self.movers.lead(self.host(a), b, c)
+
+    def change(self, a: int, b: int, c: int) -> None:
+        if self.movers is not None:
+            self.movers.change(self.host(a), b, c)
+
     # What is done with things
 
     def reach(self, a: int, b: int, c: int) -> None:
@@ -525,6 +545,13 @@ class World:
         if self.online is not None:
             self.run(RIGHT_WITHIN_MS)
             self.online.check()
+        if self.movers is not None:
+            # With a slow store a node often cannot be certain of its groups.
+            for _ in range(5 if self.things is not None else 1):
+                self.run(MOVERS_RIGHT_WITHIN)
+                if not self.movers.wrong():
+                    break
+            self.movers.check()
 
 
 #: The steps, and about how many in a hundred are of each kind.
@@ -570,25 +597,39 @@ _THINGS = {World.reach: 20, World.store_away: 1, World.store_back: 2}
 #: it would be without it.
 TRADES_IN = 0.4
 
+#: One in how many worlds has movers, and how many of their steps there are for each other one. They
+#: are drawn apart, too.
+MOVERS_ONE_IN = 2
+MOVERS_IN = 0.5
+
 #: How many letters are written for each step. They are drawn apart, too.
 LETTERS_IN = 0.15
 
 WHAT: dict[str, Callable[..., None]] = {
     step.__name__: step
-    for step in (*_SHARES, *_WORKERS, *_THINGS, World.trade, World.letter, World.quiet)
+    for step in (
+        *(*_SHARES, *_WORKERS, *_THINGS, World.trade, World.letter, World.quiet),
+        *(World.spawn, World.lead, World.change),
+    )
 }
 
 
 def plan(seed: int) -> Plan:
     """Return the plan of a seed: some episodes of steps, each followed by quiet."""
     drawn, apart = _drawn(seed), random.Random(f"{seed} letters")
+    moving = random.Random(f"{seed} movers")
+    movers = not drawn.herd and moving.randrange(MOVERS_ONE_IN) == 0
     steps: list[Step] = []
     for step in drawn.steps:
+        if movers and moving.random() < MOVERS_IN:
+            what = moving.choice((World.spawn, World.spawn, World.lead, World.change))
+            some = (moving.randrange(10_000) for _ in range(3))
+            steps.append(Step(moving.choice((0, 10, 500)), what.__name__, *some))
         if apart.random() < LETTERS_IN:
             some = (apart.randrange(10_000) for _ in range(3))
             steps.append(Step(apart.choice((0, 10, 500)), World.letter.__name__, *some))
         steps.append(step)
-    return drawn._replace(steps=tuple(steps))
+    return drawn._replace(steps=tuple(steps), movers=movers)
 
 
 def _drawn(seed: int) -> Plan:

@@ -1,7 +1,7 @@
 // The emotes that players make: their numbers and names, and when a wave is returned. It never touches
 // the page.
 
-import { isClockwork, isComputer } from './faces.js';
+import { isComputer } from './faces.js';
 import { fromPlaza } from './near.js';
 import { walkerInSight } from './scene.js';
 
@@ -44,7 +44,7 @@ const NEAR = 10;                          // tiles between two who wave to each 
 export function showEmote(state, id, emote, at) {
   const walker = walkerInSight(state, id);
   if (walker === undefined || !isEmote(emote)) return null;
-  walker.saying = { text: '', emote, at, until: at + EMOTE_SHOWN, toOwn: false, shown: !isClockwork(id) };
+  walker.saying = { text: '', emote, at, until: at + EMOTE_SHOWN, toOwn: false, shown: !isComputer(id) };
   if (emote === DANCE) walker.dancedAt = at;
   if (emote !== WAVE) return null;
   const other = whomAnswered(state, walker, at);

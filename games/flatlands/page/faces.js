@@ -1,6 +1,7 @@
 // The colour and the face of a walker, and which walkers are computer players. A player chooses its look, one number;
 // for all others, colour and face follow from the id.
 
+import { FIRST_PERSON_ID } from './protocol.js';
 import { hash32 } from './terrain.js';
 
 const HALF = 2 ** 32;                      // ids go up to 2^52: their two halves are hashed
@@ -44,23 +45,15 @@ export function partsOf(look) {
 const EARS_BY_ROLL = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4];
 const HATS_BY_ROLL = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 4, 5];
 
-// Computer players have the lowest ids: clockwork walkers the first of them, and deer these.
-const DEER_FROM = 2 ** 15, DEER_TO = 2 ** 16;
-
-/** Return whether the walker `id` is clockwork: a computer player, but not a deer. It has a key in its
- * back. */
-export function isClockwork(id) {
-  return id < DEER_FROM;
-}
-
-/** Return whether the walker `id` is a computer player: clockwork, or a deer. */
+/** Return whether the walker `id` is a computer player: clockwork, with a key in its back, or a deer. */
 export function isComputer(id) {
-  return id < DEER_TO;
+  return id < FIRST_PERSON_ID;
 }
 
-/** Return whether the walker `id` is a deer. */
-export function isDeer(id) {
-  return id >= DEER_FROM && id < DEER_TO;
+/** Return whether a walker is a deer.
+ * @param {{ type?: string }} walker */
+export function isDeer({ type }) {
+  return type === 'Deer';
 }
 
 /** Return how the walker `id` looks: colours as CSS text, ears and hat by name. `look` is what its

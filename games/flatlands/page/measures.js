@@ -1,7 +1,7 @@
 // What the page measures about itself, for the panel of readings.
 
 import { companyLine } from './atlas.js';
-import { isClockwork, isDeer } from './faces.js';
+import { isComputer, isDeer } from './faces.js';
 import { isInView } from './scene.js';
 
 const RATES_OVER = 2000;                  // ms over which messages and bytes per second count
@@ -23,9 +23,9 @@ export class Measures {
     counts.push({ at, messages, bytes });
     while (at - counts[0].at > RATES_OVER) counts.shift();
     const passed = Math.max(at - counts[0].at, 1) / 1000, { held, side } = replica;
-    const seen = walkers.filter((walker) => !walker.own && !isDeer(walker.id)
+    const seen = walkers.filter((walker) => !walker.own && !isDeer(walker)
       && isInView(state, walker));
-    const people = seen.filter(({ id }) => !isClockwork(id))
+    const people = seen.filter(({ id }) => !isComputer(id))
       .sort((a, b) => Number(b.friend) - Number(a.friend) || a.id - b.id)
       .map(({ id, name }) => state.names.get(id) ?? name);
     return {

@@ -46,7 +46,7 @@ export function listOf(names = []) {
  * @param {State} state @returns {Near[]} */
 export function walkersNear({ walkers, here }) {
   const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
-  return walkers.filter(({ own, id }) => !own && !isDeer(id))
+  return walkers.filter((walker) => !walker.own && !isDeer(walker))
     .sort((a, b) => Number(isComputer(a.id)) - Number(isComputer(b.id)) || away(a) - away(b))
     .slice(0, LISTED).map((walker) => {
       const { x, y, name } = walker;

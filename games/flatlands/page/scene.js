@@ -2,7 +2,7 @@
 // the arrows to players out of sight. It never touches the page.
 
 import { skyAt } from './day.js';
-import { isClockwork, isComputer } from './faces.js';
+import { isComputer } from './faces.js';
 import { advanceThings } from './things.js';
 import { isAddressed, tellApart } from './names.js';
 import { advancePlaces } from './places.js';
@@ -52,9 +52,9 @@ export function showSaying(state, id, text, at) {
   const walker = walkerInSight(state, id), length = Math.min(text.length / 60, 1);
   if (walker !== undefined) {
     walker.saying = { text, emote: 0, at, until: at + SAID_FOR[0] + (SAID_FOR[1] - SAID_FOR[0]) * length,
-      toOwn, shown: !isClockwork(id) };
+      toOwn, shown: !isComputer(id) };
   }
-  return toOwn || !isClockwork(id);
+  return toOwn || !isComputer(id);
 }
 
 /** Choose whose bubbles are shown: of clockwork walkers only a few, first those who call this page's player
@@ -62,7 +62,7 @@ export function showSaying(state, id, text, at) {
  * @param {State} state */
 function chooseBubbles(state) {
   const { walkers, here } = state;
-  const speaking = walkers.flatMap((walker) => walker.saying === null || !isClockwork(walker.id)
+  const speaking = walkers.flatMap((walker) => walker.saying === null || !isComputer(walker.id)
     || !isInView(state, walker) ? []
     // A walker whose bubble is shown keeps it.
     : [{ saying: walker.saying, rank: (walker.saying.toOwn ? 0 : 2e3) + (walker.saying.shown ? 0 : 1e3)
@@ -140,6 +140,7 @@ function moveWalker(state, player, now) {
   walker.name = state.names.get(player.id) ?? player.name;
   walker.dimmed = player.dimmed;
   walker.look = player.look;
+  walker.type = player.type;
   walker.muted = state.muted.has(player.id);
   walker.friend = state.friends.has(player.id);
   walker.own = own;
@@ -161,7 +162,7 @@ export function walkerOf(state, id) {
   if (known !== undefined) return known;
   const walker = {
     id, x: NaN, y: NaN, dx: 0, dy: 1, walking: false, alpha: 0, name: '', own: false,
-    dimmed: false, friend: false, muted: false, look: 0, saying: null, wavedAt: -Infinity, dancedAt: -Infinity, sparkAt: -Infinity,
+    dimmed: false, friend: false, muted: false, look: 0, type: '', saying: null, wavedAt: -Infinity, dancedAt: -Infinity, sparkAt: -Infinity,
     seenAt: state.now, fadedAt: state.now, sketches: 0, awayX: 0, awayY: 0,
   };
   state.drawn.set(id, walker);

@@ -2,7 +2,7 @@
 // the connection and of who speaks.
 
 import { EMOTES, isEmote, showEmote } from './emotes.js';
-import { isComputer, isDeer } from './faces.js';
+import { isComputer } from './faces.js';
 import { byTouch } from './hud/element.js';
 import { forBrowser, forWindow } from './keep.js';
 import * as P from './protocol.js';
@@ -142,7 +142,7 @@ export class Session {
 
   #emoted(id, emote) {
     const { state } = this;
-    if (state.muted.has(id) || isDeer(id) || !isEmote(emote)) return;
+    if (state.muted.has(id) || !isEmote(emote)) return;
     const other = showEmote(state, id, emote, performance.now());
     this.events.emit('heard', id, emote);
     const name = (who) => state.names.get(who) ?? state.replica.players.get(who)?.name ?? '';

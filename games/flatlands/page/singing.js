@@ -34,10 +34,11 @@ export class Singing {
     const tones = new Map();
     this.at = now;
     this.heard = clock.now();
-    for (const { id, own, muted, walking, x, y } of walkers) {
+    for (const walker of walkers) {
+      const { own, muted, walking, x, y } = walker;
       const col = Math.floor(x / side), row = Math.floor(y / side), key = `${col}:${row}`;
       const near = 1 - Math.hypot(x - here.x, y - here.y) / FAR;
-      if (own || muted || !walking || near <= 0 || isDeer(id)) continue;
+      if (own || muted || !walking || near <= 0 || isDeer(walker)) continue;
       const square = squares.get(key);
       if (square === undefined || square.last <= heard || near <= (tones.get(key)?.[1] ?? 0)) continue;
       tones.set(key, [toneOf(col, row), near]);

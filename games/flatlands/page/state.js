@@ -30,6 +30,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {boolean} friend      true if this page's player and it have waved to each other, or it was the host
  * @property {boolean} muted       true if this page's player muted it
  * @property {number} look         as its player chose it, or 0: see faces.js
+ * @property {string} type         the kind of a computer player, such as 'Deer'; '' for people
  * @property {Saying | null} saying
  * @property {number} wavedAt      performance time, ms, of its last wave, if nobody has returned it;
  *                                 otherwise -Infinity

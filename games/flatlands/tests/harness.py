@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.options import Options
-from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
 from flatlands.server.game.game import AnyGame
 from flatlands.server.game.game_node import GameNode
 from flatlands.stores.base import Store
@@ -24,7 +23,15 @@ class Rules(NamedTuple):
     twins: int = 0
 
 
+class Sizes(NamedTuple):
+    """How many people of the herd there are, and how many deer."""
+
+    people: int = 0
+    deer: int = 0
+
+
 RULES = Rules()
+NOBODY = Sizes()
 
 #: A gem that was taken lies somewhere else after 0.1 to 0.3 s.
 QUICK = Rules(per_plot=3, pause=0.2)

@@ -10,8 +10,7 @@ with packages("test"):
     from flatlands.games.flatlands.gems.gems import Gem, Gems
     from flatlands.games.flatlands.options import Options
     from flatlands.games.flatlands.treasure import BOARD
-    from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
-    from games.flatlands.tests.harness import Rules, options_of
+    from games.flatlands.tests.harness import NOBODY, Rules, Sizes, options_of
     from tests.simulate import steps
     from tests.simulate.__main__ import main, searching
     from tests.simulate.ground import Writing
@@ -32,6 +31,7 @@ class World(steps.World):
     painted = Painted
     kind = ThingSetup(Gem, Gems, BOARD)
     herd = sum(HERD)
+    has_movers = False
 
     def options(self, plan: steps.Plan) -> Options:
         """Return the options of the game in a world."""

@@ -3,9 +3,8 @@
 import pytest
 
 from flatlands.games.flatlands.today import ASK_EVERY_MS, NAMES_MOST, TODAY_QUEUE
-from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.players.moderation import BY_OWNER, KICK, MUTE, OWNER_PREFIX_CHARS
-from games.flatlands.tests.harness import Harness
+from games.flatlands.tests.harness import Harness, Sizes
 from games.flatlands.walkers.tests.test_herd import herding
 from tests.server.harness import Broken
 

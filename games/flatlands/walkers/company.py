@@ -20,7 +20,7 @@ from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.walkers.errands import COMPANY, Errands
 from flatlands.games.flatlands.walkers.people import Errand, Person
 from flatlands.games.flatlands.walkers.sight import Sights
-from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_person
+from flatlands.games.flatlands.walkers.stage import Stage, is_person
 from flatlands.games.flatlands.walkers.talk import SAYINGS, Facts, answer
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import INCARNATION, Resident
@@ -317,7 +317,7 @@ class Company:
         if player is None:
             return None
         near = self._stage.near(self._stage.at(player), reach)
-        clockwork = [self._person(one.id) for one in near if is_clockwork(one)]
+        clockwork = [self._person(one.id) for one in near if self._stage.is_clockwork(one)]
         people = [one.id for one in near if is_person(one) and one.id != guest]
         return _Around([one for one in clockwork if one is not None], people)
 

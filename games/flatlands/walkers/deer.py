@@ -8,18 +8,14 @@ import math
 import random
 from collections.abc import Iterator
 
+from flatlands.games.flatlands.walkers.kinds import MEADOWS
 from flatlands.games.flatlands.walkers.stage import Stage, is_person
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Position
 from flatlands.world.terrain import GRASS, Terrain
 from flatlands.world.track import UNIT, Goal
 
-NAME = "Deer"
-
 DEER_PER_MEADOW = 5
-#: How many meadows there are. With more deer than there is room for, meadows get fuller.
-MEADOWS = 16
-
 #: No meadow is nearer to the origin.
 MEADOW_NEAREST_TILES = 10
 #: The first meadow is no farther from the origin.
@@ -75,8 +71,8 @@ def meadow(terrain: Terrain, group: int) -> Position:
     return UNIT // 2, UNIT // 2
 
 
-class Deer:
-    """A deer. `home` is the middle of its meadow. Times are node time in ms."""
+class Grazer:
+    """What a deer does. `home` is the middle of its meadow. Times are node time in ms."""
 
     def __init__(self, stage: Stage, resident: Resident, home: Position) -> None:
         self.resident = resident

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Final
 
 from flatlands import Event
-from flatlands.games.flatlands.ids import DEER_FROM
+from flatlands.games.flatlands.walkers.kinds import Walker
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import Resident
@@ -45,6 +45,12 @@ class Stage:
             self.movement.act(resident, resident.ack + 1, now, goal)
             if resident.walks(now):
                 return
+
+    def is_clockwork(self, player: Player) -> bool:
+        """Return whether a player is a person of the herd."""
+        movers = self._node.play.movers
+        assert movers is not None
+        return player.id < FIRST_PERSON_ID and movers.hosting.kinds[player.values[0]] is Walker
 
     def at(self, player: Player) -> Position:
         """Return where a player is now."""
@@ -83,11 +89,6 @@ class Stage:
             yield Goal(
                 here[0] + round(far * math.cos(angle)), here[1] + round(far * math.sin(angle))
             )
-
-
-def is_clockwork(player: Player) -> bool:
-    """Return whether a player is a computer player, but not a deer."""
-    return player.id < DEER_FROM
 
 
 def is_person(player: Player) -> bool:

@@ -17,12 +17,12 @@ from flatlands.games.flatlands.events import WAVE
 from flatlands.games.flatlands.notes import DAY, LASTS, MARK, Note, note
 from flatlands.games.flatlands.tables import TABLES
 from flatlands.games.flatlands.walkers.company import QUIET
-from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.query import tables as query_tables
 from flatlands.world.track import UNIT
 from games.flatlands.cairns.tests.test_cairns import build, keyed
 from games.flatlands.landmarks.tests.test_finders import PLACE, come, find
 from games.flatlands.tests.conftest import world
+from games.flatlands.tests.harness import Sizes
 from tests.processes import PATIENCE
 from tests.server.harness import KEY, Broken
 

@@ -77,7 +77,7 @@ export class Echoes {
     this.races.set(runner, {
       runner, course, ms, name, way: ms === 0 ? [] : wayOf(way, course.from),
       echo: ms === 0 ? null : {
-        id: IDS + runner, ghostOf: player, look, name: state.muted.has(player) ? 'an echo' : `${name}’s echo`,
+        id: IDS + runner, type: '', ghostOf: player, look, name: state.muted.has(player) ? 'an echo' : `${name}’s echo`,
         x: NaN, y: NaN, dx: 0, dy: 1, walking: false, alpha: 0, own: false, dimmed: false, friend: false, muted: false, saying: null,
         wavedAt: -Infinity, dancedAt: -Infinity, sparkAt: -Infinity, seenAt: 0, fadedAt: state.now, sketches: 0, awayX: 0, awayY: 0,
       },

@@ -1,6 +1,6 @@
 // The list of who and what is near: for keys, and for players who cannot see the canvas.
 
-import { faceOf, isClockwork } from '../faces.js';
+import { faceOf, isComputer } from '../faces.js';
 import { composes } from '../keys.js';
 import { element, icon, show } from './element.js';
 
@@ -50,7 +50,7 @@ export class NearDialog {
       const far = element('span', {}, way);
       if (walker === null) return element('li', {}, button('open', {}, who, ' ', far));
       who.style.color = faceOf(walker.id, walker.look).ink;
-      const kind = isClockwork(walker.id)
+      const kind = isComputer(walker.id)
         ? [icon('wind'), element('i', { class: 'unseen' }, 'clockwork '), ' '] : [];
       const small = (act, sign, label) => button(act, { 'aria-label': label, title: label }, icon(sign));
       return element('li', {}, button('open', {}, ...kind, who, ' ', far),

@@ -82,7 +82,7 @@ export class Minimap {
     for (const walker of walkers) {
       const px = toX(walker.x), py = toY(walker.y);
       if (walker.own || px < 0 || py < 0 || px > size || py > size) continue;
-      if (isDeer(walker.id)) this.dot(px, py, 1.7 * this.dpr, COATS[0].light);
+      if (isDeer(walker)) this.dot(px, py, 1.7 * this.dpr, COATS[0].light);
       else this.dot(px, py, 2.4 * this.dpr, faceOf(walker.id, walker.look).colour);
     }
     draw(this.over);

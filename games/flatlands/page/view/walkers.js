@@ -1,7 +1,7 @@
 // Draws the walkers: sorts them by their feet, and puts them together from sprites. Their movements are
 // eased here, and only in the drawing.
 
-import { faceOf, isClockwork, isDeer } from '../faces.js';
+import { faceOf, isComputer, isDeer } from '../faces.js';
 import { Bodies, STEPS, XRAY } from './body.js';
 import { Deer, DEER_HALF, DEER_TOP } from './deer.js';
 import { GhostLight } from './ghosts.js';
@@ -57,8 +57,8 @@ const TAU = Math.PI * 2;
 /** @param {import('../state.js').Walker} walker @returns {Memory} */
 function newMemory(walker) {
   return {
-    walker, face: faceOf(walker.ghostOf ?? walker.id, walker.look), look: walker.look, deer: isDeer(walker.id),
-    clockwork: isClockwork(walker.id), x: walker.x, y: walker.y, stride: 0,
+    walker, face: faceOf(walker.ghostOf ?? walker.id, walker.look), look: walker.look, deer: isDeer(walker),
+    clockwork: isComputer(walker.id) && !isDeer(walker), x: walker.x, y: walker.y, stride: 0,
     lookX: walker.dx, lookY: walker.dy, pace: 0, seen: 0, px: 0, py: 0, bodyY: 0, motion: null, rank: 0, named: false, nameAlpha: 0,
     name: null, nameText: '', nameDpr: 0, nameColour: '', bubble: null,
   };

@@ -6,6 +6,7 @@ import time
 
 from PIL import Image
 
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from tests.browser.pages import PATIENCE, draws, eventually, wait_for
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -159,18 +160,19 @@ def turn_away(page, hidden=True):
     )
 
 
-def put(page, id, dx, dy, name="Somebody", says=None):
-    """Show a page a player at (dx, dy) tiles from its own one, who may say something."""
+def put(page, id, dx, dy, name="Somebody", says=None, mover=""):
+    """Show a page a player, or a mover of a kind, at (dx, dy) tiles from its own player. It may say
+    something. The id of a player is `id` more than the lowest one."""
     page.evaluate(
-        """([id, dx, dy, name, says]) => {
+        """([id, dx, dy, name, says, type]) => {
           const { own, replica } = flatlands.state;
           const track = { ...own.track, x: own.track.x + 1024 * dx, y: own.track.y + 1024 * dy };
-          const player = { ...own, id, name, track };
+          const player = { ...own, id, name, track, type };
           replica.players.set(id, player);
           replica.nameChanges++;
           if (says !== null) setTimeout(() => replica.onSay(player, says), 500);
         }""",
-        [id, dx, dy, name, says],
+        [id if mover else FIRST_PERSON_ID + id, dx, dy, name, says, mover],
     )
 
 

@@ -53,7 +53,7 @@ ALL_COLOURS = """async () => {
   const { lookOf, COLOURS } = await import('/faces.js');
   const { own, replica } = flatlands.state;
   COLOURS.forEach(({ name }, i) => {
-    const player = { ...own, id: 90_000 + i, name, look: lookOf(i, 0, 0) };
+    const player = { ...own, id: 2 ** 31 + 90_000 + i, name, look: lookOf(i, 0, 0) };
     replica.players.set(player.id, player);
     replica.nameChanges++;
     replica.onSay(player, 'I am ' + name);
@@ -95,7 +95,7 @@ def test_axe_finds_nothing_on_any_screen_and_all_words_have_enough_contrast(
     look("title")
     enter(page, "Ada")
     assert page.evaluate(ALL_COLOURS) == 10
-    put(page, 7, 3, 0, "Computer")
+    put(page, 7, 3, 0, "Computer", mover="Walker")
     look("game")
     for name in ("Help", "Book", "Leave a cairn", "Invite"):
         use_tool(page, name)

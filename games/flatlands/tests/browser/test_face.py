@@ -264,7 +264,7 @@ def test_an_arrow_beside_panels_shows_a_goal_or_player_and_a_click_walks_there(a
     eventually(lambda: place(page)[0] > x + 4, "it walks there")
     page.get_by_text("Following Somebody").wait_for()
     # A player that is gone is no longer followed, and the page says so.
-    page.evaluate("flatlands.state.replica.players.delete(90001)")
+    page.evaluate("flatlands.state.replica.players.delete(2 ** 31 + 90001)")
     page.get_by_text("Somebody is out of sight.").wait_for()
     assert page.get_by_text("Following Somebody").is_hidden()
     assert page.evaluate("flatlands.state.followed") is None
@@ -409,9 +409,9 @@ def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
 def test_nearby_players_and_places_are_listed_and_can_be_walked_to(alone, play):
     page = play("Asker", url=alone.url, script=noting())
     put(page, 90_001, 6, -6)
-    put(page, 32767, 3, 0, "Computer")
+    put(page, 1, 3, 0, "Computer", mover="Walker")
     # Deer do not count as players: they have neither a name nor a menu.
-    put(page, 32768, 2, 0, "Deer")
+    put(page, 2, 2, 0, "Deer", mover="Deer")
     wait_for(page, "flatlands.state.walkers.length === 4")
     tally = page.get_by_label("Readings")
     tally.get_by_text("You, Somebody and 1 clockwork", exact=True).wait_for()
@@ -529,13 +529,13 @@ def test_nothing_covers_the_players_own_walker(alone, play):
     # In a crowd she is on top, even of names.
     put(page, 90_001, 0, 0.4)
     put(page, 90_002, 0, -0.7)
-    page.evaluate("flatlands.state.replica.players.get(90001).look = 1033")
+    page.evaluate("flatlands.state.replica.players.get(2 ** 31 + 90001).look = 1033")
     wait_for(page, "flatlands.state.walkers.filter(({ alpha }) => alpha === 1).length === 3")
     settle(page)
     assert count_colour(page, raspberry, body) > 0.9 * before
     # At night she is lighter than somebody beside her who looks the same.
     put(page, 90_001, 2, 0)
-    page.evaluate("flatlands.state.replica.players.get(90001).look = 1024")
+    page.evaluate("flatlands.state.replica.players.get(2 ** 31 + 90001).look = 1024")
     page.evaluate(TURN_TO, 12.5)
 
     def light(left):

@@ -37,10 +37,10 @@ def test_night_falls_lamps_are_lit_and_the_overlay_stays_bright(play):
     # Other players are lighter than the night would make them.
     put(page, 99_001, 2, 0)
     body = """() => {
-      const { x, y } = flatlands.state.walkers.find(({ id }) => id === 99001);
+      const { x, y } = flatlands.state.walkers.find(({ id }) => id === 2 ** 31 + 99001);
       return flatlands.view.pointOf(flatlands.state, x, y - 0.35);
     }"""
-    wait_for(page, "flatlands.state.walkers.find(({ id }) => id === 99001)?.alpha === 1")
+    wait_for(page, "flatlands.state.walkers.find(({ id }) => id === 2 ** 31 + 99001)?.alpha === 1")
 
     def other():
         at = page.evaluate(body)

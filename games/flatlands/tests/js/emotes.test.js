@@ -54,7 +54,7 @@ test('no spark comes from afar, too late, from oneself, or from a muted player',
 });
 
 test('clockwork never takes the spark of two people who wave to each other', () => {
-  const anna = 70_001, ben = 70_002, rook = 5;
+  const anna = 2 ** 31 + 1, ben = 2 ** 31 + 2, rook = 5;
   const state = among([[anna, 0], [ben, 3], [rook, 1]]);
   assert.equal(showEmote(state, anna, WAVE, 1000), null);
   assert.equal(showEmote(state, rook, WAVE, 1400), null);
@@ -63,8 +63,8 @@ test('clockwork never takes the spark of two people who wave to each other', () 
 });
 
 test('a player who is alone with clockwork gets a spark with it', () => {
-  const anna = 70_001, rook = 5;
-  const state = among([[anna, 0], [rook, 1], [70_002, 30]]);
+  const anna = 2 ** 31 + 1, rook = 5;
+  const state = among([[anna, 0], [rook, 1], [2 ** 31 + 2, 30]]);
   showEmote(state, anna, WAVE, 1000);
   assert.equal(showEmote(state, rook, WAVE, 1400), anna);
   showEmote(state, rook, WAVE, 5000);

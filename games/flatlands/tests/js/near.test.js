@@ -5,10 +5,10 @@ import { farFrom, foundIn, Guide, placesNear, standsBeside, walkersNear, wayTo }
 import { stand } from '../../../../static/track.js';
 import { nothing } from './people.js';
 
-const ADA = 90_001, COMPUTER = 7, DEER = 40_000;
+const ADA = 2 ** 31 + 1, COMPUTER = 7, DEER = 8;
 
 function walker(id, x, y, name) {
-  return { id, x, y, name, dx: 0, dy: 1, walking: false, alpha: 1, own: false, dimmed: false,
+  return { id, type: id === DEER ? 'Deer' : '', x, y, name, dx: 0, dy: 1, walking: false, alpha: 1, own: false, dimmed: false,
     muted: false, look: 0, saying: null, wavedAt: -Infinity, sparkAt: -Infinity, seenAt: 0,
     fadedAt: 0 };
 }
@@ -41,7 +41,7 @@ test('a way is described in tiles and one of eight directions', () => {
 });
 
 test('people are listed before clockwork, nearest first, without deer and the player itself', () => {
-  const own = { ...walker(1e6, 0, 0, 'Me'), own: true };
+  const own = { ...walker(2 ** 40, 0, 0, 'Me'), own: true };
   const state = stateWith(walker(ADA, 9, 0, 'Ada'), own, walker(DEER, 1, 0, ''),
     walker(COMPUTER, 0, 4, 'Wren'));
   assert.deepEqual(walkersNear(state).map(({ name, way }) => [name, way]),

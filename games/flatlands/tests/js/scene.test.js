@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { isDeer } from '../../page/faces.js';
 import { advanceScene, showSaying } from '../../page/scene.js';
 import { UNIT } from '../../../../static/track.js';
 import { among } from './people.js';
 
 const OWN = 2 ** 40;
-
-test('deer have the upper half of the ids of computer players', () => {
-  assert.deepEqual([0, 32767, 32768, 65535, 65536, 2 ** 52].map(isDeer),
-    [false, false, true, true, false, false]);
-});
 
 test('arrows point to the people out of sight, friends first, and of clockwork only to the one that is followed', () => {
   const state = among([[7, 60], [40_000, 50], [2 ** 50, 55], [2 ** 50 + 1, 59], [40_001, 51], [8, 20], [9, 5]], OWN);

@@ -10,7 +10,7 @@ import { State } from '../../page/state.js';
 import { storageOf } from '../../../../tests/js/storage.js';
 import { comes } from './people.js';
 
-const OWN = 70_000, ADA = 90_001, CLOCK = 7;
+const OWN = 2 ** 31 + 0, ADA = 2 ** 31 + 1, CLOCK = 7;
 
 /** Return a session that plays with a person and a clockwork walker in sight, the client that it listens to, and what the
  * panels are given: each list is empty again once it was read. */
@@ -56,13 +56,13 @@ test('of what clockwork says the chat has only what it says to the player, and a
   says(CLOCK, `N${OWN}, I am a computer`);
   says(ADA, 'I am somebody');
   says(OWN, 'So am I');
-  assert.deepEqual(heardIn('lines'), [`N7: N${OWN}, I am a computer`, 'N90001: I am somebody', `N${OWN}: So am I`]);
-  assert.deepEqual(heardIn('tab'), ['N7 spoke', 'N90001 spoke']);
+  assert.deepEqual(heardIn('lines'), [`N7: N${OWN}, I am a computer`, `N${ADA}: I am somebody`, `N${OWN}: So am I`]);
+  assert.deepEqual(heardIn('tab'), ['N7 spoke', `N${ADA} spoke`]);
   for (const id of [ADA, CLOCK, OWN]) client.replica.onEvent('Emote', id, { emote: WAVE });
-  assert.deepEqual(heardIn('tab'), ['N90001 waved']);
-  assert.deepEqual(heardIn('read'), ['N90001 waved.', 'You and N90001 wave to each other: a spark!']);
+  assert.deepEqual(heardIn('tab'), [`N${ADA} waved`]);
+  assert.deepEqual(heardIn('read'), [`N${ADA} waved.`, `You and N${ADA} wave to each other: a spark!`]);
   client.replica.onEvent('Emote', ADA, { emote: BOW });
-  assert.deepEqual([heardIn('tab'), heardIn('read')], [['N90001 bowed'], ['N90001 bowed.']]);
+  assert.deepEqual([heardIn('tab'), heardIn('read')], [[`N${ADA} bowed`], [`N${ADA} bowed.`]]);
 });
 
 test('clockwork asks a player who has no mouse to touch it', async (context) => {

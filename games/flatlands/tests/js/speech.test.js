@@ -13,7 +13,7 @@ draw();
 const [{ Screen }, { Speech }, { Walkers }] = await Promise.all(
   ['screen', 'speech', 'walkers'].map((name) => import(`../../page/view/${name}.js`)));
 
-const OWN = 70_000, TILE = 27, WIDTH = 390, HEIGHT = 844, RIM = 3, CLOCKWORK = '#e6e9ed';
+const OWN = 2 ** 31 + 0, TILE = 27, WIDTH = 390, HEIGHT = 844, RIM = 3, CLOCKWORK = '#e6e9ed';
 
 /** A phone on which players stand, each [id, x, y], around its own one, whose name is Hearer. */
 function phone(...others) {

@@ -6,16 +6,15 @@ import re
 import pytest
 
 from flatlands.games.flatlands.ground.landmarks import Landmarks
-from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers import company, errands, sight, talk
-from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.games.flatlands.walkers.people import NAMES
 from flatlands.games.flatlands.walkers.talk import AGAIN, GREETINGS, SAYINGS, SIGHTS, Facts, answer
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.testkit.clock import Clock
 from flatlands.testkit.store import shared_stores
 from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from flatlands.world.track import UNIT, Goal, leg
-from games.flatlands.tests.harness import Harness
+from games.flatlands.tests.harness import Harness, Sizes
 from games.flatlands.walkers.tests.test_herd import herding, others
 from tests.processes import ROOT
 
@@ -26,8 +25,12 @@ SCREEN = (96, 64)
 def clockwork(count=6, **more):
     """Return a harness whose only node hosts `count` clockwork walkers."""
     harness = Harness(sizes=Sizes(people=count), **more)
-    harness.run(2000)
+    harness.run(4000)
     return harness
+
+
+def is_clockwork(player):
+    return player.id < FIRST_PERSON_ID and player.name != "Deer"
 
 
 def keeping(node):
@@ -37,7 +40,7 @@ def keeping(node):
 
 def names(client):
     """Return the names of the clockwork walkers that a client sees."""
-    return {p.name for p in client.model.players.values() if p.id < DEER_FROM}
+    return {p.name for p in client.model.players.values() if is_clockwork(p)}
 
 
 def lines(client, since=0):
@@ -55,7 +58,7 @@ def nearest(client):
     """Return the clockwork walker that reacts to a client's player: the nearest one, as the client
     knows it."""
     now, here = client.now(), client.at()
-    herd = [p for p in client.model.players.values() if p.id < DEER_FROM]
+    herd = [p for p in client.model.players.values() if is_clockwork(p)]
     return min(herd, key=lambda p: math.dist(p.at(now), here))
 
 
@@ -299,7 +302,7 @@ def test_a_newcomer_is_led_by_paths_to_a_landmark(store):
 
     def follows():
         speaker = next(who for who, text in harness.clients[0].model.chat if "Click me" in text)
-        leader = next(r for r in harness.node.game.herd.residents() if r.name == speaker)
+        leader = next(r for r in harness.node.residents.by_id.values() if r.name == speaker)
         x, y = leader.track.at(harness.loop.now())
         been.add(harness.node.terrain.kind(x // UNIT, y // UNIT))
         return True
@@ -327,7 +330,7 @@ def test_a_leader_waits_comes_back_once_and_gives_up_kindly():
     assert keeping(harness.node)._errands.leading == 0
     # And the leader goes on with its life.
     harness.run(10_000)
-    assert all(p.track[5] > 0 for p in ada.model.players.values() if p.id < DEER_FROM)
+    assert all(p.track[5] > 0 for p in ada.model.players.values() if is_clockwork(p))
 
 
 def test_a_guest_that_has_gone_elsewhere_does_not_hear_that_the_leader_gives_up():

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers import deer
 from flatlands.games.flatlands.walkers.deer import (
     CALM_AFTER_MS,
@@ -14,11 +13,12 @@ from flatlands.games.flatlands.walkers.deer import (
     SHY_UNITS,
     meadow,
 )
-from flatlands.games.flatlands.walkers.herd import Sizes
+from flatlands.games.flatlands.walkers.kinds import Walker
+from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.testkit.ground import PatchedTerrain
 from flatlands.world.terrain import BLOCKED, GRASS, Terrain
 from flatlands.world.track import UNIT
-from games.flatlands.tests.harness import Harness
+from games.flatlands.tests.harness import Harness, Sizes
 
 #: ms after which a deer that was frightened is calm again, and has walked home.
 BACK_AFTER = CALM_AFTER_MS + 8000
@@ -35,7 +35,7 @@ def grazing():
 def residents(harness):
     """Return the deer of the first node."""
     by_id = harness.node.residents.by_id
-    return [resident for id, resident in by_id.items() if id < 2**16]
+    return [resident for id, resident in by_id.items() if id < FIRST_PERSON_ID]
 
 
 def places(harness):
@@ -57,7 +57,7 @@ def test_deer_stay_on_their_meadow_and_move_now_and_then(grazing):
         for mine, place in zip(seen, places(harness), strict=True):
             mine.add(place)
     assert all(len(some) > 20 for some in seen)
-    assert all(one.name == "Deer" and one.id >= DEER_FROM for one in residents(harness))
+    assert all(one.name == "Deer" for one in residents(harness))
 
 
 def test_meadows_are_grass_near_the_plaza_and_the_same_for_all_nodes():
@@ -139,15 +139,18 @@ def test_a_deer_whose_way_is_barred_flees_another_way():
 
 
 def test_deer_flee_from_players_of_other_nodes_but_not_from_people_of_the_herd():
-    harness = Harness(nodes=2, skew=7000, ready=True)
+    harness = Harness(skew=7000, sizes=Sizes(deer=1), ready=True)
     home = meadow(harness.node.terrain, 0)
-    herd = harness.node.game.herd
-    herd._host(DEER_FROM, 0, home)
-    harness.run(1000)
-    harness.hosts[1].node.residents.join("Ash", home, id=1)
     harness.run(3000)
+    harness.sizes = Sizes()
+    other = harness.host()
+    harness.run(3000)
+    walker = Walker((home[0] // UNIT, home[1] // UNIT), name="Ash")
+    other.node.spawn(other.node.game.spawn, walker)
+    harness.run(3000)
+    assert len(other.node.game.movers_here(Walker)) == 1
     assert farthest(harness, home) <= MEADOW_TILES + 0.0006
-    harness.stand("A", home, (60, 40), harness.hosts[1])
+    harness.stand("A", home, (60, 40), other)
     harness.run(4000)
     assert math.dist(*places(harness), home) > SHY_UNITS
 

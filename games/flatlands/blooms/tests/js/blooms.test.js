@@ -10,7 +10,7 @@ import { Terrain } from '../../../../../static/terrain.js';
 import { UNIT } from '../../../../../static/track.js';
 import { among, comes } from '../../../tests/js/people.js';
 
-const ADA = 70_001, BOB = 70_002, CID = 70_003, COG = 5, DAY = 86_400_000;
+const ADA = 2 ** 31 + 1, BOB = 2 ** 31 + 2, CID = 2 ** 31 + 3, COG = 5, DAY = 86_400_000;
 
 /** Let things lie in a square of 16 tiles: blooms by their ids, until a node time, in its last tile. */
 function lay(state, col, row, ...blooms) {

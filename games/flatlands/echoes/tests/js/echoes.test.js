@@ -11,7 +11,7 @@ import { Terrain } from '../../../../../static/terrain.js';
 import { stand } from '../../../../../static/track.js';
 import { among } from '../../../tests/js/people.js';
 
-const ADA = 70_001, BOB = 70_002;
+const ADA = 2 ** 31 + 1, BOB = 2 ** 31 + 2;
 const PLAZA = [-1, 0, 0];                 // the course from the first signpost in the west to the plaza
 
 /** Points of a run of 12 s to the plaza, as it is sent. */

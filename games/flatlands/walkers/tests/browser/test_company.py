@@ -18,7 +18,7 @@ LINES = """(text) => [...document.querySelectorAll('.log li')]
 NEAREST = """() => {
   const { here, walkers } = flatlands.state;
   const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
-  const near = walkers.filter(({ id }) => id < 32768).sort((a, b) => away(a) - away(b))[0];
+  const near = walkers.filter(({ type }) => type === 'Walker').sort((a, b) => away(a) - away(b))[0];
   return near === undefined ? null : { id: near.id, name: near.name, away: away(near) };
 }"""
 

@@ -1,0 +1,1 @@
+"""Movers: things that walk, each moved by the node that holds its group."""

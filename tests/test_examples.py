@@ -65,7 +65,7 @@ def said_by(client, who):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("game", ["snake", "paint", "quiet"])
+@pytest.mark.parametrize("game", ["snake", "paint", "quiet", "defence"])
 def test_each_game_has_a_bot_that_plays_it(game):
     with inside("--game", game, "--store", "memory://") as server, bots() as start:
         ada = SocketClient(server.port).hello("Ada")
@@ -80,6 +80,8 @@ def test_each_game_has_a_bot_that_plays_it(game):
             ada.until(lambda: [eaten for eaten, _fallen in values() if eaten])
         elif game == "paint":
             ada.until(lambda: ada.model.messages.get("board", [[]])[0] and ada.model.cells)
+        elif game == "defence":
+            ada.until(lambda: ada.model.things)
         else:
             ada.send(6, "Who is here?")
             ada.until(lambda: said_by(ada, name))

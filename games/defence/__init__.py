@@ -1,0 +1,1 @@
+"""Defence: monsters walk to a castle, and players build towers beside their ways."""

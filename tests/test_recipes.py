@@ -1,5 +1,6 @@
 """docs/recipes/: each recipe has at most 40 lines, and keeps its promise on two nodes."""
 
+import math
 import re
 import shutil
 
@@ -59,7 +60,7 @@ def told(player, name):
 
 def test_the_table_lists_all_recipes_and_other_pages_lead_there():
     listed = re.findall(r"^\| \[[^]]+\]\((\w+)\.md\)", (FOLDER / "README.md").read_text(), re.M)
-    assert sorted(listed) == RECIPES and len(RECIPES) == 8
+    assert sorted(listed) == RECIPES and len(RECIPES) == 11
     assert "(docs/recipes/README.md)" in (ROOT / "README.md").read_text()
     assert "(../recipes/README.md)" in (ROOT / "docs" / "games" / "README.md").read_text()
 
@@ -132,7 +133,7 @@ def test_the_page_of_a_recipe_is_right_by_the_types_of_its_game(tmp_path, made, 
     head = "".join(
         (template / "main.js").read_text().partition("const game")[0].splitlines(True)[2:]
     )
-    (tmp_path / "page" / "main.js").write_text(head + (begin * ("join(" not in lines)) + lines)
+    (tmp_path / "page" / "main.js").write_text(head + (begin * ("= join(" not in lines)) + lines)
     assert python("-m", "flatlands", "types", tmp_path).returncode == 0
     assert ran("node", CHECK, tmp_path / "page" / "jsconfig.json") == ""
 
@@ -467,3 +468,87 @@ def test_flag_of_somebody_who_has_gone_lies_at_its_first_place(world, how):
     world.check()
     assert flags(world, 1, bob) == (1, 0)
     assert [(flag.x, flag.y) for flag in bob.things("Flag")] == [(3.5, 0.5)]
+
+
+def test_monster_hunts_is_hit_once_for_each_blow_and_outlives_its_node(world):
+    world.run(20)
+    ada, bob = (world.join(name, n, at=(n, 0), size=(96, 96)) for n, name in enumerate(("A", "B")))
+    world.run(1)
+    ids = set(ada.movers)
+    assert len(ids) == 5 and set(bob.movers) == ids
+    prey = min(ids, key=lambda id: math.dist(ada.place(id), ada.place()))
+    for player in (ada, bob):
+        player.go(*ada.place(prey))
+    world.run(30)
+    # It stands beside them, and has bitten somebody.
+    assert math.dist(ada.place(prey), ada.place()) < 1.5
+    assert told(ada, "bitten") or told(bob, "bitten")
+    blows = sum(one.values["health"] for one in ada.movers.values())
+    for player in (ada, bob):
+        player.do("hit")
+    world.run(1)
+    assert sum(one.values["health"] for one in bob.movers.values()) == blows - 2
+    world.kill(1)
+    ada.go(ada.place()[0] + 6, ada.place()[1])
+    world.run(12)
+    assert math.dist(ada.place(prey), ada.place()) < 1.5, "it hunts on"
+    for _ in range(3):
+        ada.do("hit")
+        world.run(1)
+    assert [row.points for row in world.game(0).top("monsters", 10)] == [1]
+    world.run(10)
+    assert len(ids - set(ada.movers)) == 1 and len(ada.movers) == 5
+    world.check()
+
+
+def test_bullet_hits_one_player_who_is_at_any_node_and_is_gone_then(world):
+    ada, bob = world.join("Ada", 0, at=(0, 0)), world.join("Bob", 1, at=(6, 0))
+    cay = world.join("Cay", 0, at=(9, 0))
+    world.run(1)
+    ada.do("fire", 1, 0)
+    world.run(0.3)
+    assert len(bob.movers) == 1
+    world.run(2)
+    for player in (ada, bob, cay):
+        assert told(player, "hit") == [[ada.id, bob.id]] and not player.movers
+    ada.do("fire", 0, 1)
+    world.run(3)
+    assert not ada.movers and len(told(cay, "hit")) == 1, "it has gone as far as it flies"
+    ada.do("fire", 1, 0)
+    world.run(0.2)
+    world.kill(0)
+    world.run(12)
+    assert not bob.movers
+    world.check()
+
+
+def test_cart_carries_a_rider_from_stop_to_stop_whichever_node_dies(world):
+    ada = world.join("Ada", 0, at=(0, 0), size=(64, 40))
+    bob = world.join("Bob", 1, at=(10, 5), size=(64, 40))
+    while not ada.movers or max(map(abs, ada.place(next(iter(ada.movers))))) > 1.5:
+        world.run(0.1)
+    [cart] = ada.movers
+    ada.do("board")
+    world.run(2)
+    assert bob.players[ada.id].values["cart"] == cart
+
+    def apart():
+        (x, y), (at_x, at_y) = ada.place(), ada.place(cart)
+        return max(abs(x - at_x), abs(y - at_y))
+
+    for _ in range(40):
+        world.run(0.5)
+        assert apart() < 2.6
+    world.kill(0)
+    world.run(2)
+    ada.back(1)
+    world.run(8)
+    before = ada.place(cart)
+    for _ in range(20):
+        world.run(0.5)
+        assert apart() < 2.6
+    assert ada.place(cart) != before
+    ada.do("board")
+    world.run(10)
+    assert apart() > 3 and bob.players[ada.id].values["cart"] == 0
+    world.check()

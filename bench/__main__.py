@@ -43,6 +43,8 @@ TARGETS = {
     "500 in one square: p99, ms": "300",
     "500 painters: CPU against walkers": "1.5",
     "500 painters: bytes against walkers": "1.5",
+    "10000 movers: CPU, %": "30",
+    "10000 movers: memory, MB": "80",
     "a join storm: p99 of all, ms": "200",
     "a join storm: longest until complete, s": "8",
     "idle players: CPU, %": "3",

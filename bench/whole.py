@@ -25,6 +25,16 @@ _2000 = ("--scenario", "mill", "--bots", "2000", "--squares", "88", "--joins", "
 #: Players that walk, or paint, some four tiles a second, all in sight of each other.
 _500 = ("--scenario", "crowd", "--bots", "500", "--rate", "2", "--store", "memory://")
 
+#: Players beside many movers. They join slowly, while the movers are spawned.
+_MOVERS = (
+    *("--scenario", "mill", "--bots", "500", "--squares", "28", "--joins", "30"),
+    *("--store", "memory://"),
+)
+_HORDE = (
+    *("--scenario", "crowd", "--bots", "200", "--rate", "1", "--joins", "20"),
+    *("--store", "memory://"),
+)
+
 RUNS = {
     "20": ("--scenario", "mill", "--bots", "20", "--squares", "2"),
     "50": ("--scenario", "mill", "--bots", "50", "--squares", "4"),
@@ -36,6 +46,10 @@ RUNS = {
     "march": ("--scenario", "march", *_2000[2:]),
     "explore": ("--scenario", "explore", "--bots", "2000", "--joins", "1000"),
     "crowd": ("--scenario", "crowd", "--bots", "500", "--rate", "1"),
+    "500": _MOVERS,
+    "movers": (*_MOVERS, "--game", str(Path(__file__).with_name("moving.py"))),
+    "200": _HORDE,
+    "horde": (*_HORDE, "--game", str(Path(__file__).with_name("horde.py"))),
     "idle": ("--rate", "0", "--bots", "8000", "--squares", "400", "--joins", "1000"),
     "walkers": (*_500, "--game", "quiet"),
     "painters": (*_500, "--game", str(Path(__file__).with_name("painted.py"))),
@@ -113,6 +127,8 @@ FIGURES: tuple[tuple[str, tuple[str, ...], str | Callable[[Result], float], floa
     ("crossings: CPU against none", ("march",), "server", 1, "2000"),
     ("2000 explorers: CPU, %", ("explore",), "server", 100, ""),
     ("2000 explorers: p99, ms", ("explore",), "p99", 1, ""),
+    ("200 and 1000 movers in one square: KB/s to each", ("horde",), _sent, 1 / 200 / 1024, ""),
+    ("200 in one square: KB/s to each", ("200",), _sent, 1 / 200 / 1024, ""),
     ("500 in one square: p99, ms", ("crowd",), "p99", 1, ""),
     ("500 painters: CPU against walkers", ("painters",), "server", 1, "walkers"),
     ("500 painters: bytes against walkers", ("painters",), _sent, 1, "walkers"),
@@ -145,6 +161,9 @@ def figures(measured: dict[str, Results]) -> dict[str, float]:
         for name in names
         if results.keys() >= {name, to or name}
     }
+    if results.keys() >= {"movers", "500"}:
+        for name, of, times in (("CPU, %", "server", 100), ("memory, MB", "MB", 1)):
+            found[f"10000 movers: {name}"] = (median("movers", of) - median("500", of)) * times
     if results.keys() >= {"idle", "50"}:
         more = median("idle", "MB") - median("50", "MB")
         idle = results["idle"][0]["options"]["bots"]

@@ -27,7 +27,7 @@ def shapes(**changed):
 def test_every_run_that_went_well_has_figures():
     found = whole.figures(shapes())
     assert found["idle players: memory of each, KB"] == 0.0
-    assert found["crossings: CPU against none"] == 1.0 and len(found) == 23
+    assert found["crossings: CPU against none"] == 1.0 and len(found) == 27
     assert found["2000 players: bytes an event"] == 46.08
     assert found["2000 players: KB/s to each"] == 1.125
 
@@ -37,7 +37,7 @@ def test_figures_of_a_run_that_failed_or_was_not_valid_are_left_out():
         failed = run(**wrong)
         assert not whole.good(failed)
         found = whole.figures(shapes(idle=failed))
-        assert not [name for name in found if name.startswith("idle")] and len(found) == 21
+        assert not [name for name in found if name.startswith("idle")] and len(found) == 25
         found = whole.figures(shapes(**{"2000": failed}))
         assert "crossings: CPU against none" not in found and "50 players: p50, ms" in found
 

@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 from flatlands import Part
-from flatlands.games.flatlands.emotes import Emotes, Emoting
+from flatlands.games.flatlands.clockwork import Accompanied
+from flatlands.games.flatlands.emotes import Emotes
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.search import Search
 from flatlands.games.flatlands.today import Today
@@ -23,7 +24,7 @@ def _found() -> list[type[Part]]:
     return [kind for part in parts for kind in part.PARTS]
 
 
-class Game(Emoting):
+class Game(Accompanied):
     """See server/game/game.py."""
 
     page = "page"

@@ -1,4 +1,5 @@
-"""Where gems may lie, alone or between twin stones, and the board that counts them."""
+"""Where gems may lie, alone or between twin stones, where these stand, and the board that counts
+gems."""
 
 import random
 from collections.abc import Iterator
@@ -9,6 +10,11 @@ from flatlands.world.track import Tile
 
 #: The board of gems.
 BOARD = "gems"
+
+#: The middle of each twin stone is so many tiles to the side of its gem.
+STONE_TILES = 2
+#: A player that is so near to the middle of a stone is on it.
+ON_STONE_TILES = 0.95
 
 #: The most tiles, along each axis, from a gem to the straight line between two waypoints.
 ASIDE = 6
@@ -27,6 +33,12 @@ def beside_paths(terrain: Terrain, plot: Tile, tries: int) -> Iterator[Tile]:
         # On the plaza newcomers would have it at once, and the border of the plaza is decorated.
         if inside and column * column + row * row > (PLAZA_WITHIN + 2) ** 2:
             yield column, row
+
+
+def stones(twin: Tile) -> list[Tile]:
+    """Return the tiles of the two stones of a gem."""
+    column, row = twin
+    return [(column - STONE_TILES, row), (column + STONE_TILES, row)]
 
 
 def is_planted(thing: Thing, each: int) -> bool:

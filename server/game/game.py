@@ -404,11 +404,12 @@ class Part(PartHooks[_M]):
 
     def movers_near(self, tile: Tile, reach: float) -> list[Mover]:
         """Return the movers within `reach` tiles of the middle of a tile, 32 at most, as this node
-        knows them, the nearest first: none where none of its players or movers is near. Raises
-        ValueError."""
+        knows them, the nearest first: none where none of its players or movers is near, and none
+        in a game without movers. Raises ValueError."""
         if type(reach) not in (int, float) or not 0 <= reach <= NEAR_MOST_TILES:
             raise ValueError(f"reach must be 0 to {NEAR_MOST_TILES} tiles, not {reach!r}")
-        return self._movers.near(check_tile(tile), reach)
+        movers, tile = self.node.play.movers, check_tile(tile)
+        return [] if movers is None else movers.near(tile, reach)
 
     def top(self, board: str, most: int) -> list[BoardEntry]:
         """Return up to `most` people with the most points on a board, each with `name`, `points`

@@ -426,9 +426,11 @@ def test_what_is_wrong_with_a_mover_is_said():
 
 
 def test_a_game_without_movers_has_none():
-    world = World(Engine, 1)
-    with pytest.raises(RuntimeError, match="a game has movers if its `things` list a class"):
-        world.game().movers_near((0, 0), 1)
+    game = World(Engine, 1).game()
+    assert game.movers_near((0, 0), 1) == []
+    for ask in (game.movers_here, game.store.movers, game.stop):
+        with pytest.raises(RuntimeError, match="a game has movers if its `things` list a class"):
+            ask(Monster)
 
 
 def test_one_node_moves_all_that_are_together():

@@ -10,15 +10,18 @@ Pages see who comes near whom, and ask. This module never looks at players by it
 not play with the ember pay nothing for it.
 """
 
+from collections.abc import Callable
+from functools import partial
 from math import dist
-from typing import Final
+from typing import Final, NamedTuple
 
 from flatlands import Me, Part, Record, Records, Refused, action, number, text
+from flatlands.games.flatlands.clockwork import Accompanied, Walker
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.ground.landmarks import REACH as AT_LANDMARK
 from flatlands.games.flatlands.notes import MARK, Note, note
 from flatlands.games.flatlands.pace import FASTER
-from flatlands.server.game.game import Game
+from flatlands.server.game.hooks import Hook
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
@@ -30,6 +33,16 @@ from flatlands.world.track import SPEED, UNIT, Tile
 #: nobody keeps it by running around a fire.
 BURNS: Final = 30_000
 HANDS: Final = 4
+
+#: Clockwork takes it from a carrier that is alone, and gives it back to whoever had it, when it has
+#: less than so many ms left.
+LATE: Final = BURNS // 2
+#: Clockwork takes it from so many tiles away, since who runs keeps ahead of who follows; and nobody
+#: else is within so many of its carrier then.
+BEARER_REACH: Final = 5
+ALONE_WITHIN: Final = 24
+#: What stands for clockwork among the books of hands: these have MARK characters.
+CLOCKWORK: Final = "clockwork"
 
 #: Tiles that its carrier may be ahead of its fastest walk, since the clocks of nodes differ. One
 #: that is farther away has jumped.
@@ -51,6 +64,15 @@ FIRE_GROUP = "fires"
 
 #: The fields with the names of the last hands: one for each, so that an operator can clear one.
 _NAMES: Final = "first", "second", "third", "fourth"
+
+
+class _Hand(NamedTuple):
+    """A player or mover that gets the ember, on a tile; `mark` is its book."""
+
+    id: int
+    mark: str
+    name: str
+    tile: Tile
 
 
 class Ember(Record):
@@ -76,21 +98,26 @@ class Ember(Record):
         walked = (now - self.until + BURNS) / 1000 * SPEED / UNIT * FASTER
         return bool(dist((self.x, self.y), tile) > max(walked, 0) + AHEAD)
 
-    def passed(self, me: Me, now: int) -> "Ember":
-        """Return the ember after it has passed to a player."""
-        burns, mine = self.left(now) > 0, (me.owner[:MARK], me.name)
-        before = zip(self.marks.split(), names_of(self), strict=True) if burns else ()
+    def comes_back(self, now: int) -> bool:
+        """Return whether clockwork has it, and gives it back."""
+        return self.marks.split()[-1:] == [CLOCKWORK] and 0 < self.left(now) < LATE
+
+    def passed(self, hand: _Hand, now: int) -> "Ember":
+        """Return the ember after it has passed to a hand."""
+        burns, mine = self.left(now) > 0, (hand.mark, hand.name)
+        # One to whom it comes back is its last hand, and not an earlier one, too.
+        before = [one for one in hands_of(self) if one[0] != hand.mark] if burns else []
         marks, names = zip(*[*before, mine][-HANDS:], strict=True)
         # A later carrier has it for longer, even if clocks differ.
         until = max(now + BURNS, self.until + 1) if burns else now + BURNS
-        named, (x, y) = dict(zip(_NAMES, names, strict=False)), me.tile
+        named, (x, y) = dict(zip(_NAMES, names, strict=False)), hand.tile
         kept = " ".join(marks)
-        return Ember(EMBER_ID, carrier=me.id, until=until, marks=kept, x=x, y=y, **named)
+        return Ember(EMBER_ID, carrier=hand.id, until=until, marks=kept, x=x, y=y, **named)
 
 
 class Fire(Record, lasts=DAY):
     """The fire of the landmark on the tile (x, y), which burns `until` a node time, in ms, as long
-    as the record lasts. The other fields are the names of the hands that brought the ember."""
+    as the record lasts. The other fields are the names of the people that brought the ember."""
 
     x = number(-NUMBER, NUMBER)
     y = number(-NUMBER, NUMBER)
@@ -105,9 +132,15 @@ class Relay(Part):
     lit = Records(Fire)
     notes = Records(Note)
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Accompanied) -> None:
         super().__init__(game)
         self._landmarks = Landmarks(self.node.terrain)
+        hook = Hook(self.node, "bear", self._bear, waits=True)
+
+        def bear(number: int, guest: int, tell: Callable[[bool], None]) -> None:
+            self.node.spawn(partial(hook, number, guest, tell))
+
+        game.bearings.append(bear)
 
     @action(rate=0.2, burst=3)
     def fires(self, me: Me) -> None:
@@ -135,9 +168,10 @@ class Relay(Part):
             if carrier != (ember.carrier if left > 0 else 0):
                 raise Refused("missed", "the ember is no longer there")
             # Its carrier is the same player under another key, too.
-            if carrier == me.id or (me.owner[:MARK] in ember.marks and left > -BURNS):
+            had_it = me.owner[:MARK] in ember.marks and left > -BURNS
+            if carrier == me.id or (had_it and not ember.comes_back(now)):
                 raise Refused("ember", "you have just had the ember: it is somebody else's turn")
-            return ember.passed(me, now)
+            return ember.passed(_Hand(me.id, me.owner[:MARK], me.name, me.tile), now)
 
         if carrier and (ember := self.embers.read(EMBER_ID)) and ember.carrier == carrier:
             self._check_walk(ember, at)
@@ -161,19 +195,45 @@ class Relay(Part):
             raise Refused("missed", "this landmark is already burning")
         self._check_walk(ember, me.tile)
         (x, y), id = tile, f"{FIRE_GROUP}/{tile[0]}:{tile[1]} {now}"
-        names = {name: getattr(ember, name) for name in _NAMES}
+        people = [hand for hand in hands_of(ember) if hand[0] != CLOCKWORK]
+        hands = [name for _, name in people]
+        names = dict(zip(_NAMES, hands, strict=False))
         fire = Fire(id, x=x, y=y, until=now + DAY * 1000, **names)
-        hands = names_of(ember)
         # The line of each hand names the last hand, and that one's line names the hand before it.
         whos = [*hands[-1:] * (len(hands) - 1), *hands[-2:][:1]]
         lines = [
             note(mark, "hand", now, who=who, n=len(hands), x=x // PART, y=y // PART, once=id)
-            for mark, who in zip(ember.marks.split(), whos, strict=True)
+            for (mark, _), who in zip(people, whos, strict=True)
         ]
         if not self.embers.forget(ember, [fire, *lines]):
             raise Refused("missed", "somebody else has taken the ember")
         self.broadcast("ember", 0, ember.until, "")
         self.broadcast("fires", [_row(fire)])
+
+    def _bear(self, number: int, guest: int, tell: Callable[[bool], None]) -> None:
+        """Let clockwork carry the ember for a player that it walks with; see Bearing."""
+        ember, now = self.embers.read(EMBER_ID), self.now()
+        if ember is None or ember.left(now) <= 0 or ember.carrier not in (number, guest):
+            return
+        if ember.carrier == number:
+            tell(True)
+            return
+        one = next((one for one in self.movers_here(Walker) if one.number == number), None)
+        near = [] if one is None else self.players_near(one.tile, ALONE_WITHIN)
+        if one is None or [each.id for each in near] != [guest] or CLOCKWORK in ember.marks.split():
+            return
+        [carrier], hand = near, _Hand(number, CLOCKWORK, one.name, one.tile)
+        late = ember.left(now) < LATE and dist(carrier.tile, one.tile) <= BEARER_REACH
+        tell(late and not ember.jumped(carrier.tile, now) and self._pass(ember, hand))
+
+    def _pass(self, ember: Ember, hand: _Hand) -> bool:
+        """Let the ember pass to a hand, and return whether it has; not if it has just passed to
+        somebody else."""
+        passed = ember.passed(hand, self.now())
+        if not self.embers.forget(ember, [passed]):
+            return False
+        self.broadcast("ember", *_fields_of(passed))
+        return True
 
     def _check_walk(self, ember: Ember, tile: Tile) -> None:
         """Let the ember go out if its carrier, on this tile, has jumped. Raises Refused then."""
@@ -186,10 +246,11 @@ class Relay(Part):
         raise Refused("ember", "the ember has gone out: carry it all the way on foot")
 
     def _beside(self, me: Me, player: int) -> Tile | None:
-        """Return the tile of another player, or None if a player does not touch it."""
-        near = self.players_near(me.tile, REACH + 1)
-        tiles = (one.tile for one in near if one.id == player and me.near(one.tile, REACH))
-        return next(tiles, None)
+        """Return the tile of another player, or of clockwork, or None if a player does not touch
+        it."""
+        near = [(one.id, one.tile) for one in self.players_near(me.tile, REACH + 1)]
+        near += [(one.number, one.tile) for one in self.movers_near(me.tile, REACH + 1)]
+        return next((tile for id, tile in near if id == player and me.near(tile, REACH)), None)
 
     def _is_at_fire(self, me: Me) -> bool:
         tile = self._landmark(me)
@@ -203,6 +264,11 @@ class Relay(Part):
 
     def _fires(self, tile: Tile) -> list[Fire]:
         return [fire for fire in self.lit.all(FIRE_GROUP) if (fire.x, fire.y) == tile]
+
+
+def hands_of(ember: Ember) -> list[tuple[str, str]]:
+    """Return the mark and the name of each hand, in the order in which they had the ember."""
+    return list(zip(ember.marks.split(), names_of(ember), strict=True))
 
 
 def names_of(record: Ember | Fire) -> list[str]:

@@ -4,9 +4,9 @@ from flatlands.games.flatlands.options import Options
 from flatlands.testkit import World
 
 
-def lonely(nodes=2, *, twins=0, gem_pause=120, **more):
-    """Return a world without computer players or gems."""
-    options = Options(walkers=0, deer=0, gems=0, twins=twins, gem_pause=gem_pause)
+def lonely(nodes=2, *, walkers=0, twins=0, gem_pause=120, **more):
+    """Return a world without gems, and without computer players unless it is to have some."""
+    options = Options(walkers=walkers, deer=0, gems=0, twins=twins, gem_pause=gem_pause)
     return World("flatlands", nodes, options=options, **more)
 
 

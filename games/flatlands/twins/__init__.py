@@ -1,1 +1,1 @@
-"""Twin stones: a gem between two stones, which opens for two people who stand on them."""
+"""Twin stones: a gem between two stones, which opens for two who stand on them."""

@@ -1,10 +1,12 @@
-"""Twin stones: a gem floats between two stones, and opens while a person stands on each of them.
+"""Twin stones: a gem floats between two stones, and opens while a person stands on each of them, or
+one person alone and clockwork on the other one.
 
 Each node looks at those of its players that are at twin stones. When one of them stands on a stone,
 and another person, on whichever node, on the other one, it opens the gem: in one step of the store
 the gem is gone, and a half lies there for each of the two, which nobody else can take. So whatever
-dies in between, each of them gets exactly one half. Players that are not far away learn who
-waits. This module never reveals which players are the same person.
+dies in between, each of them gets exactly one half. With clockwork there is one half, for the
+person. Players that are not far away learn who waits. This module never reveals which players are
+the same person.
 """
 
 import random
@@ -13,20 +15,22 @@ from typing import NamedTuple
 
 from flatlands import Game as Engine
 from flatlands import Me, Part, PlayerGone, Record, Records, Refused, Thing, number, text
+from flatlands.games.flatlands.clockwork import Walker
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.notes import MARK, Note, note
-from flatlands.games.flatlands.treasure import BOARD, beside_paths, is_planted
+from flatlands.games.flatlands.treasure import (
+    BOARD,
+    ON_STONE_TILES,
+    beside_paths,
+    is_planted,
+    stones,
+)
 from flatlands.server.game.hooks import Hook
 from flatlands.server.game.part_hooks import PlayerView
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import PLAYER_NAME_LIMIT
 from flatlands.world.terrain import GRASS, SAND
 from flatlands.world.track import Tile
-
-#: The middle of each stone is so far from the gem.
-STONE_TILES = 2
-#: A player that is so near to the middle of a stone is on it.
-ON_STONE_TILES = 0.95
 
 #: A node looks at the players that come so near to a gem.
 AT_TILES = 3.5
@@ -65,7 +69,7 @@ FROM_LANDMARK_TILES = 12
 APART_TILES = 10
 
 #: The error if only its own person is on the other stone.
-ALONE = "it takes two people to open: both stones have you on them"
+ALONE = "both stones have you on them: somebody else must stand on one"
 
 
 class Twin(Thing, reach=AT_TILES, lasts=24 * 3600):
@@ -73,7 +77,8 @@ class Twin(Thing, reach=AT_TILES, lasts=24 * 3600):
 
 
 class Half(Thing, reach=AT_TILES, lasts=24 * 3600):
-    """The half on a stone for the `player` that stood there, while `name` stood on the other."""
+    """The half on a stone for the `player` that stood there, while `name` stood on the other one;
+    clockwork if that is ""."""
 
     player = number(0, NUMBER)
     name = text(0, PLAYER_NAME_LIMIT)
@@ -165,8 +170,8 @@ class Twins(Part):
     def _look_at(self, twin: Twin, players: dict[int, Me]) -> dict[int, Waits]:
         """Open a gem if that can be done; otherwise return who waits there."""
         near, waits = self.players_near(twin.tile, round(AT_TILES)), {}
-        stones = [(stone, [one for one in near if _is_on(one, stone)]) for stone in _stones(twin)]
-        for (stone, mine), (other, others) in (stones, stones[::-1]):
+        both = [(stone, [one for one in near if _is_on(one, stone)]) for stone in stones(twin.tile)]
+        for (stone, mine), (other, others) in (both, both[::-1]):
             for one in mine:
                 me = players.get(one.id)
                 if me is None or not me.owner:
@@ -174,7 +179,15 @@ class Twins(Part):
                 try:
                     partner = self._partner(me, others)
                     if partner is not None:
-                        self._open(me, twin, stone, partner, other)
+                        self._open(
+                            me,
+                            twin,
+                            Half(stone, player=me.id, name=partner.name),
+                            Half(other, player=partner.id, name=me.name),
+                        )
+                        return {}
+                    if len(near) == 1 and self._is_clockwork_on(other):
+                        self._open(me, twin, Half(stone, player=me.id))
                         return {}
                 except PlayerGone:
                     del players[one.id]
@@ -203,13 +216,12 @@ class Twins(Part):
             self._marks[player] = mark, now + (KNOWN_MS if mark else UNKNOWN_MS)
         return mark
 
-    def _open(self, me: Me, twin: Twin, stone: Tile, partner: PlayerView, other: Tile) -> None:
-        """Open a gem for a player on a stone and its partner on the other one."""
-        pause = self.game.options.gem_pause
-        then: list[Thing] = [
-            Half(stone, player=me.id, name=partner.name),
-            Half(other, player=partner.id, name=me.name),
-        ]
+    def _is_clockwork_on(self, stone: Tile) -> bool:
+        return any(isinstance(one, Walker) for one in self.movers_near(stone, ON_STONE_TILES))
+
+    def _open(self, me: Me, twin: Twin, *halves: Half) -> None:
+        """Open a gem into the halves of a player and of its partner, if it has one."""
+        pause, then = self.game.options.gem_pause, list[Thing](halves)
         if is_planted(twin, self.game.options.twins):
             place = self._choose(twin.plot) or twin.tile
             then.append(twin.again(place, after=random.uniform(pause / 2, pause * 3 / 2)))
@@ -268,12 +280,6 @@ class Twins(Part):
         )
         mark = self._landmarks.of(x // PART, y // PART) if open_ground else None
         return open_ground and (mark is None or dist(mark, (x, y)) > FROM_LANDMARK_TILES)
-
-
-def _stones(twin: Twin) -> list[Tile]:
-    """Return the tiles of the two stones of a gem."""
-    column, row = twin.tile
-    return [(column - STONE_TILES, row), (column + STONE_TILES, row)]
 
 
 def _is_on(one: PlayerView, stone: Tile) -> bool:

@@ -1,5 +1,5 @@
 """The company that people of the herd keep: whom they greet, whom they answer, whose wave they
-return.
+return, with whom they dance, whom they help.
 
 It hears what happens in the squares that the herd's holder is subscribed to, and looks only at
 players nearby. Of all people of the herd, the nearest one reacts. They never come between people:
@@ -12,11 +12,12 @@ import math
 import random
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from flatlands.games.flatlands.events import WAVE, WONDER, Emote
+from flatlands.games.flatlands.events import DANCE, WAVE, WONDER, Emote
 from flatlands.games.flatlands.ground.landmarks import Landmarks
+from flatlands.games.flatlands.treasure import ON_STONE_TILES, STONE_TILES
 from flatlands.games.flatlands.walkers.errands import COMPANY, Errands
 from flatlands.games.flatlands.walkers.people import Errand, Person
 from flatlands.games.flatlands.walkers.sight import Sights
@@ -27,16 +28,18 @@ from flatlands.server.players.resident import INCARNATION, Resident
 from flatlands.server.players.spots import Position
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.world.events import EnterEvent, Event, SayEvent
-from flatlands.world.grid import Rect
+from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT
 
-#: How near a player is greeted, is answered, and has its wave returned, in units.
+#: How near a player is greeted, is answered, and has its wave or its dance returned, in units.
 GREETS_WITHIN: Final = 24 * UNIT
 HEARS_WITHIN: Final = 8 * UNIT
 WAVES_WITHIN: Final = 10 * UNIT
 
-#: The name of the kind of things that are gems, if the game has them.
+#: The names of the kinds of things that are gems, and gems between twin stones, if the game has
+#: them.
 GEM: Final = "Gem"
+TWIN: Final = "Twin"
 
 #: How far they look for a gem that they speak of, in units.
 SEES: Final = 24 * UNIT
@@ -68,6 +71,16 @@ LEADERS: Final = 4
 #: which is as long as a page lets a wave be returned, and only if nobody has.
 WAITS_FOR_PEOPLE: Final = 3000
 
+#: A person waits at twin stones once it has stood on one of them for so many ms, and is alone there
+#: if nobody else is within so many units of the gem.
+WAITS_AT_STONE: Final = 2500
+ALONE_WITHIN: Final = 10 * UNIT
+#: From how far clockwork comes to help, in units; how many may do so at the same time; and the ms
+#: after which one comes to the same person again.
+HELPS_WITHIN: Final = 40 * UNIT
+HELPERS: Final = 4
+HELPS_AGAIN: Final = 60_000
+
 #: ms after anything that clockwork has said until one of them says something to nobody.
 QUIET: Final = 60_000
 
@@ -97,6 +110,13 @@ class _Plan(NamedTuple):
     id: int
     errand: Callable[[Person], Errand | None]
     waves: bool = False
+
+
+class _Lone(NamedTuple):
+    """A player that waits alone at twin stones, and the middle of the free stone, in units."""
+
+    guest: int
+    stone: Position
 
 
 class _Around(NamedTuple):
@@ -139,6 +159,8 @@ class Company:
         self._waves: dict[int, int] = {}
         #: When clockwork last said something, or somebody came whom it greets.
         self._said = 0
+        #: Players to whom somebody went to help, and when.
+        self._helped: dict[int, int] = {}
 
     def heard(self, events: Sequence[Event]) -> None:
         """Take what has happened in a square, after it was applied to the replica."""
@@ -151,8 +173,11 @@ class Company:
                     self._came(event.id, event.seq >= INCARNATION)
             elif isinstance(event, SayEvent):
                 self._spoke(event.id, event.text)
-            elif isinstance(event, Emote._row) and event.emote == WAVE:
-                self._has_waved(event.id)
+            elif isinstance(event, Emote._row):
+                if event.emote == WAVE:
+                    self._has_waved(event.id)
+                elif event.emote == DANCE:
+                    self._has_danced(event.id)
 
     # What they react to.
 
@@ -272,6 +297,17 @@ class Company:
             return None
         return self._errands.come_along(person.resident, guest)
 
+    def _has_danced(self, guest: int) -> None:
+        around = self._look_around(guest, WAVES_WITHIN)
+        if around is not None and around.clockwork and not around.people:
+            nearest = around.clockwork[0]
+            self._put(guest, nearest, lambda person: self._dance_along(person, guest))
+
+    def _dance_along(self, person: Person, guest: int) -> Errand | None:
+        if person.errand is not None or not self._answers.spend(self._loop.now()):
+            return None
+        return self._errands.dance(person.resident, guest)
+
     # Who reacts, and when.
 
     def _put(
@@ -297,6 +333,48 @@ class Company:
         errand = None if person is None else plan.errand(person)
         if person is not None and errand is not None:
             self._begin(person, errand)
+
+    # Whom they help.
+
+    def help(self) -> None:
+        """Let somebody help each player that waits alone at twin stones."""
+        now = self._loop.now()
+        while self._helped and now - self._helped[next(iter(self._helped))] >= HELPS_AGAIN:
+            del self._helped[next(iter(self._helped))]
+        for twin in list(self._things(TWIN, self._subscriptions.by_square)):
+            lone = self._lone_at(twin)
+            if lone is None or lone.guest in self._helped or len(self._helped) >= HELPERS:
+                continue
+            helper = self._free_near(twin, HELPS_WITHIN)
+            if helper is not None:
+                self._helped[lone.guest] = now
+                self._help(helper, twin, lone)
+
+    def _help(self, helper: Person, twin: Position, lone: _Lone) -> None:
+        def waits() -> bool:
+            return self._is_there(TWIN, twin) and self._lone_at(twin) == lone
+
+        self._begin(helper, self._errands.step_on(helper.resident, *lone, waits))
+
+    def _lone_at(self, twin: Position) -> _Lone | None:
+        """Return who waits alone at a gem between twin stones, or None."""
+        people = [*filter(is_person, self._stage.near(twin, ALONE_WITHIN))]
+        if len(people) != 1 or people[0].track.end > self._loop.now() - WAITS_AT_STONE:
+            return None
+        [one], aside = people, STONE_TILES * UNIT
+        at = self._stage.at(one)
+        both = [(twin[0] - aside, twin[1]), (twin[0] + aside, twin[1])]
+        for stone, other in (both, both[::-1]):
+            if math.dist(at, stone) <= ON_STONE_TILES * UNIT:
+                return _Lone(one.id, other)
+        return None
+
+    def _free_near(self, place: Position, reach: int) -> Person | None:
+        """Return the nearest person of the herd that has nothing else to do, or None."""
+        planned = {plan.id for plan in self._plans.values()}
+        near = filter(self._stage.is_clockwork, self._stage.near(place, reach))
+        people = (self._person(one.id) for one in near if one.id not in planned)
+        return next((one for one in people if one is not None and one.errand is None), None)
 
     # What they say to nobody.
 
@@ -330,14 +408,20 @@ class Company:
 
     def _nearest_gem(self, x: int, y: int) -> Position | None:
         """Return the place of the nearest gem that is seen from (x, y), in units, or None."""
-        grid, gems = self._grid, []
-        box = Rect(*grid.square(x - SEES, y - SEES), *grid.square(x + SEES, y + SEES))
-        for column, row in box.squares():
-            subscription = self._subscriptions.by_square.get((column, row))
-            if subscription is not None:
-                gems += [
-                    (column * grid.span + thing.x, row * grid.span + thing.y)
-                    for thing in subscription.things.all()
-                    if type(thing).__name__ == GEM
-                ]
+        square = self._grid.square
+        box = Rect(*square(x - SEES, y - SEES), *square(x + SEES, y + SEES))
+        gems = self._things(GEM, box.squares())
         return min(gems, key=lambda place: math.dist(place, (x, y)), default=None)
+
+    def _things(self, kind: str, squares: Iterable[Square]) -> Iterator[Position]:
+        """Yield the places of all things of a kind in some squares, in units."""
+        span = self._grid.span
+        for column, row in squares:
+            subscription = self._subscriptions.by_square.get((column, row))
+            for thing in [] if subscription is None else subscription.things.all():
+                if type(thing).__name__ == kind:
+                    yield column * span + thing.x, row * span + thing.y
+
+    def _is_there(self, kind: str, place: Position) -> bool:
+        """Return whether a thing of a kind lies at a place."""
+        return place in self._things(kind, [self._grid.square(*place)])

@@ -1,5 +1,5 @@
 """What a person of the herd does for another player: greets it, leads it to a sight, answers it,
-returns its wave, walks with it.
+returns its wave, dances or walks with it, helps it.
 
 Each errand goes step by step, and yields when its next step is due. The other player is called the
 guest. An errand ends when the guest is no longer seen. This module never decides who goes on an
@@ -8,10 +8,10 @@ errand, nor when: company.py does.
 
 import math
 import random
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Final
 
-from flatlands.games.flatlands.events import WAVE, Emote
+from flatlands.games.flatlands.events import DANCE, WAVE, Emote
 from flatlands.games.flatlands.walkers.people import Errand
 from flatlands.games.flatlands.walkers.sight import BEGINS_TILES, Sights
 from flatlands.games.flatlands.walkers.stage import Stage
@@ -21,7 +21,11 @@ from flatlands.games.flatlands.walkers.talk import (
     COME,
     GIVES_UP,
     GREETINGS,
+    HELPS,
+    IS_BARRED,
+    OFFERS,
     SIGHTS,
+    TAKES,
     WAITING,
     way,
 )
@@ -39,6 +43,9 @@ READ_FOR: Final = 2600
 #: ms that a person stands after it has spoken, and for which it looks at whoever waved.
 STANDS_FOR: Final = 2500
 LOOKS_FOR: Final = 1200
+
+#: ms of a dance.
+DANCES_FOR: Final = 2500
 
 #: How far people see what others do, in units, and how many of them are company enough: where that
 #: many see it, the herd greets and leads nobody, and says nothing to nobody.
@@ -62,6 +69,12 @@ HEARS_WITHIN: Final = 16 * UNIT
 
 #: ms for which a player whose wave is returned has company, if it walks on.
 COMES_ALONG_FOR: Final = 20_000
+
+#: The most ms for which a person stands on a twin stone for somebody.
+STANDS_ON_FOR: Final = 20_000
+
+#: ms for which a person comes along after it has last heard that it or its guest carries something.
+BEARS_FOR: Final = 3000
 
 #: ms until a search that is done a little at a time goes on.
 SOON: Final = 10
@@ -117,14 +130,55 @@ class Errands:
         self._emote(person, emote)
         yield self._loop.now() + LOOKS_FOR
 
+    def dance(self, person: Resident, guest: int) -> Errand:
+        """Come beside a player that dances, and dance."""
+        player = self._player(guest)
+        if player is None:
+            return
+        self._walk_up(person, player)
+        yield person.track.end
+        self.notice(person, guest)
+        self._emote(person, DANCE)
+        yield self._loop.now() + DANCES_FOR
+
     def come_along(self, person: Resident, guest: int) -> Errand:
-        """Return the wave of a player, and walk with it for a while if it walks on."""
-        until = self._loop.now() + COMES_ALONG_FOR
+        """Return the wave of a player, and walk with it for a while if it walks on, or for as long
+        as it carries something that the person can carry for it."""
+        until, said = self._loop.now() + COMES_ALONG_FOR, set[str]()
+
+        def tell(bears: bool) -> None:
+            nonlocal until
+            until = max(until, self._loop.now() + BEARS_FOR)
+            text = TAKES if bears else OFFERS
+            if text not in said:
+                said.add(text)
+                self._say(person, guest, text)
+
         yield from self.gesture(person, guest, WAVE)
         while self._away(person, guest) < SEES and self._loop.now() < until:
             player = self._player(guest)
             if player is not None and self._away(person, guest) > BESIDE:
                 self._walk_up(person, player)
+            self._stage.bear(person, guest, tell)
+            yield self._loop.now() + LOOK_EVERY_MS
+
+    def step_on(
+        self, person: Resident, guest: int, stone: Position, waits: Callable[[], bool]
+    ) -> Errand:
+        """Go to a twin stone, and stand there, as long as a guest `waits` on the other one."""
+        self._say(person, guest, HELPS)
+        self._stage.stroll(person, [Goal(*stone)])
+        while person.walks(self._loop.now()):
+            yield self._loop.now() + LOOK_EVERY_MS
+            if not waits():
+                self._movement.stop(person)
+                return
+        if self._stage.at(person) != stone:
+            self._say(person, guest, IS_BARRED)
+            return
+        self._look(person, guest)
+        until = self._loop.now() + STANDS_ON_FOR
+        while waits() and self._loop.now() < until:
             yield self._loop.now() + LOOK_EVERY_MS
 
     def _lead(self, person: Resident, guest: int) -> Generator[int, None, None]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from flatlands import Mover
+from flatlands.games.flatlands.clockwork import Bearing
 from flatlands.games.flatlands.walkers.company import Company
 from flatlands.games.flatlands.walkers.deer import Grazer, meadow
 from flatlands.games.flatlands.walkers.kinds import Deer
@@ -36,10 +37,11 @@ class Beast(Protocol):
 
 
 class Herd:
-    """Lets the computer players of this node act."""
+    """Lets the computer players of this node act. `bearings` are what people of the herd can carry
+    for players."""
 
-    def __init__(self, node: GameNode) -> None:
-        self._stage = stage = Stage(node)
+    def __init__(self, node: GameNode, bearings: Sequence[Bearing]) -> None:
+        self._stage = stage = Stage(node, bearings)
         self._loop, self._residents = node.loop, node.residents
         #: The computer players that are here, by their numbers; some may be at another node by now.
         self._beasts: dict[int, Beast] = {}
@@ -105,10 +107,13 @@ class Herd:
         self._acts.put(person.resident.id, self._loop.now())
 
     def attend(self) -> None:
-        """Subscribe to the squares where people walk, if they are here."""
+        """Subscribe to the squares where people walk, and let them help, if they are here."""
         square = self._stage.grid.square
         here = Rect(*square(-_REACH, -_REACH), *square(_REACH, _REACH))
-        self._stage.subscriptions.follow(here.squares() if self.has_people else ())
+        has_people = self.has_people
+        self._stage.subscriptions.follow(here.squares() if has_people else ())
+        if has_people and not self._stopped:
+            self._company.help()
 
     def events_applied(self, _square: Square, events: Sequence[Event]) -> None:
         """Take what has happened in a square, and react at the end of this turn of the loop:

@@ -1,15 +1,9 @@
-"""The kinds of computer players."""
+"""The kind of computer players that are deer; people of the herd are in clockwork.py."""
 
-from flatlands import Mover, number, text
+from flatlands import Mover, number
 
 #: How many meadows there are. With more deer than there is room for, meadows get fuller.
 MEADOWS = 16
-
-
-class Walker(Mover, together=True, on_map=True):
-    """A person of the herd. One node moves all of them, so that they keep company as a whole."""
-
-    name = text(1, 20)
 
 
 class Deer(Mover):

@@ -6,13 +6,13 @@ decides what anybody does.
 
 import math
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Final
 
 from flatlands import Event
-from flatlands.games.flatlands.walkers.kinds import Walker
+from flatlands.games.flatlands.clockwork import Bearing, Walker
 from flatlands.server.game.game_node import GameNode
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.server.players.resident import Resident
@@ -28,11 +28,16 @@ LOOKS_AT: Final = 400
 class Stage:
     """A node, as its computer players see it. Times are node time in ms, distances are in units."""
 
-    def __init__(self, node: GameNode) -> None:
+    def __init__(self, node: GameNode, bearings: Sequence[Bearing]) -> None:
         self.loop, self.grid, self.terrain = node.loop, node.grid, node.terrain
         self.residents, self.movement = node.residents, node.movement
         self.subscriptions = node.subscriptions
-        self._node = node
+        self._node, self._bearings = node, bearings
+
+    def bear(self, person: Resident, guest: int, tell: Callable[[bool], None]) -> None:
+        """Let a person carry what a player carries; see Bearing."""
+        for bearing in self._bearings:
+            bearing(person.id, guest, tell)
 
     def emit(self, square: Square, player: int, event: Event) -> None:
         """Publish an event of a player in a square."""

@@ -19,6 +19,7 @@ from flatlands.world.track import UNIT
 SAYINGS: Final = (
     "Ask me where a gem lies, or a landmark.",
     "Wave to me, and I wave back.",
+    "Dance, and I dance along.",
     "A day takes sixteen minutes here.",
 )
 
@@ -38,6 +39,15 @@ COME: Final = "Click me, {guest}: I will show you {sight}."
 WAITING: Final = "This way, {guest}!"
 CLICK_ME: Final = "Click me to follow me, {guest}."
 GIVES_UP: Final = "Another time, {guest}. It is {way} of here."
+
+#: What is said to somebody who waits alone at twin stones, before the walk there, and if something
+#: bars the way.
+HELPS: Final = "Wait, {guest}: I take the other stone."
+IS_BARRED: Final = "I cannot get there, {guest}. Sorry."
+
+#: What is said to a carrier of the ember that is alone, and after it was taken.
+OFFERS: Final = "Keep close, {guest}: I carry it for a while."
+TAKES: Final = "Take it back, {guest}, when it has shrunk."
 
 #: By the kind of a sight (sight.py): what it is, and what is said when both are there.
 SIGHTS: Final = (
@@ -127,7 +137,7 @@ def _many(facts: Facts) -> str:
 _ANSWERS: Final[tuple[tuple[str, str | Callable[[Facts], str]], ...]] = (
     (
         r"ember|coal|fires?|relay|torch",
-        "Take the ember from a fire, {guest}, and pass it on: it lights dark landmarks.",
+        "Take the ember from a fire, {guest}, and wave to me: I help you light a dark landmark.",
     ),
     (r"lakes?|water|sea|shore|swim", "Water is blue on the small map, {guest}."),
     (r"gems?|diamonds?|jewels?|points?|score", _gem),

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from flatlands import Mover, Part, Records, every
+from flatlands.games.flatlands.clockwork import Walker
 from flatlands.games.flatlands.notes import DAY, Entry
 from flatlands.games.flatlands.walkers import deer, people
 from flatlands.games.flatlands.walkers.herd import Herd
-from flatlands.games.flatlands.walkers.kinds import Deer, Walker
+from flatlands.games.flatlands.walkers.kinds import Deer
 from flatlands.games.flatlands.walkers.talk import quotes
 from flatlands.world.track import UNIT
 
@@ -30,7 +31,7 @@ class Walkers(Part):
 
     def __init__(self, game: Any) -> None:
         super().__init__(game)
-        self.herd = game.herd = Herd(self.node)
+        self.herd = game.herd = Herd(self.node, game.bearings)
         options = game.options
         #: Whether this node has any: without a store those of one worker are enough for all.
         self._has_any = game.alone or self.has_store

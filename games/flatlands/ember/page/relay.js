@@ -1,6 +1,7 @@
 // What this page's player does about the ember: takes it from a carrier that it touches, or from a fire that it walks
 // into, and lights a dark landmark. The server decides; this module asks, and says what becomes of it.
 
+import { isComputer } from '../faces.js';
 import { listOf, wayTo } from '../near.js';
 import * as P from '../protocol.js';
 import { BURNS, keyOf, placeOf, PLAZA_KEY } from './ember.js';
@@ -11,7 +12,8 @@ import { BURNS, keyOf, placeOf, PLAZA_KEY } from './ember.js';
 
 const TOUCH = 1.8, APART = 3;             // tiles: near enough to touch the carrier, if that was farther than
                                           // APART before; a player that follows somebody comes so near
-const GRASP = 2.5;                        // tiles: this near, a click takes it
+const GRASP = 2.5;                        // tiles: this near, a click takes it; and clockwork gives it back
+const LATE = 0.5;                         // how much of it is left when clockwork gives it back
 const INTO = 1.2;                         // tiles to a fire that the player has walked into
 const LIGHTS = 4;                         // tiles to a landmark's hearth, which stands up to 3.6 from its tile
 const BESIDE = 3.5;                       // tiles: this near a fire, its stone is read
@@ -104,6 +106,10 @@ export class Relay {
       return fire === null || fire === this.had ? null : { key: `fire ${fire}`, ask: () => client.do.take(0) };
     }
     const walker = drawn.get(carried.id), far = walker === undefined ? Infinity : away(walker, here);
+    if (isComputer(carried.id)) {
+      return far > GRASP || carried.left >= LATE ? null
+        : { key: `back ${ember.until}`, ask: () => client.do.take(carried.id) };
+    }
     if (far > APART) this.apart = ember.until;
     return far > TOUCH || this.apart !== ember.until ? null
       : { key: `take ${ember.until}`, ask: () => client.do.take(carried.id) };
@@ -129,7 +135,10 @@ export class Relay {
     if (carried !== null && id === ownId) {
       hud.toast(`You have the ember! It burns for ${BURNS / 1000} s unless somebody takes it.`);
       this.#lead();
-    } else if (carried !== null && before === ownId) hud.toast(`${carried.name} took the ember from you.`);
+    } else if (carried !== null && before === ownId) {
+      hud.toast(isComputer(carried.id) ? `${carried.name} carries the ember for you. Touch ${carried.name} when half of it has burnt.`
+        : `${carried.name} took the ember from you.`);
+    }
     else if (before === ownId && ember.id === ownId) hud.toast('The ember has burnt out. You can take a new one from a fire.');
     if (id === ownId || before === ownId) sound.ring(id === ownId ? FLARE : OUT, 0.9);
   }

@@ -9,7 +9,8 @@ from gevent import GreenletExit
 
 from flatlands import Records
 from flatlands.games.flatlands.ember import ember as module
-from flatlands.games.flatlands.ember.ember import BURNS, DAY, HANDS, HEARTH, names_of
+from flatlands.games.flatlands.ember.ember import BURNS, DAY, HANDS, HEARTH, LATE, names_of
+from flatlands.games.flatlands.events import WAVE
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.notes import MARK, Note
 from flatlands.testkit.store import SimulatedStore
@@ -352,3 +353,74 @@ def test_whatever_happens_it_goes_through_one_hand_at_a_time_and_each_fire_is_li
     for id, marks in owed.items():
         for mark in marks:
             assert notes.read(f"{mark}/hand {id}").n == len(marks) and len(mark) == MARK
+
+
+# Clockwork that walks with a carrier who is alone.
+
+
+def with_clockwork():
+    """Return a world with clockwork people at one node, and at the other one a player at the
+    hearth, who has the ember, and with whom clockwork walks."""
+    world = lonely(2, walkers=8)
+    world.run(15)
+    [holder] = [node for node in range(2) if world.game(node).herd.has_people]
+    ada = world.join("Ada", 1 - holder, at=HEARTH)
+    # She is greeted first.
+    world.run(45)
+    assert take(world, ada) == ""
+    ada.do("emote", WAVE)
+    world.run(1)
+    return world, ada
+
+
+def bearer(world):
+    """Return the clockwork person that has the ember, or None."""
+    return next((one for one in world.movers("Walker") if one.number == carrier(world)), None)
+
+
+def await_bearer(world):
+    """Let clockwork take the ember as soon as it may; return who has it, and for how long its
+    carrier before had it, in s."""
+    for tenth in range(400):
+        if (one := bearer(world)) is not None:
+            return one, tenth / 10
+        world.run(0.1)
+    raise AssertionError("it did not")
+
+
+def test_clockwork_carries_it_for_one_stretch_for_a_person_alone_who_takes_it_back():
+    world, ada = with_clockwork()
+    one, after = await_bearer(world)
+    assert LATE / 1000 - 3 < after < LATE / 1000 + 2
+    assert ada.message("ember")[::2] == [one.number, one.name]
+    assert "somebody else's turn" in take(world, ada, one.number)
+    world.run(LATE / 1000)
+    assert take(world, ada, one.number) == "" and carrier(world) == ada.id
+    assert names_of(read(world)[0]) == [one.name, "Ada"]
+    # It does not get it again.
+    carry(world, ada)
+    assert carrier(world) == ada.id and light(world, ada) == ""
+    assert [row[3] for row in ada.message("fires")[0]] == [["Ada"]]
+    assert hands(world, ada) == [("Ada", 1, *PART)]
+
+
+def test_people_take_it_from_clockwork_and_the_stone_and_the_books_name_only_people():
+    world, ada = with_clockwork()
+    one, _ = await_bearer(world)
+    bob = world.join("Bob", ada.node, at=one.tile)
+    assert take(world, bob, one.number) == ""
+    assert names_of(read(world)[0]) == ["Ada", one.name, "Bob"]
+    assert "somebody else's turn" in take(world, ada, bob.id)
+    carry(world, bob)
+    assert light(world, bob) == ""
+    assert [row[3] for row in bob.message("fires")[0]] == [["Ada", "Bob"]]
+    assert hands(world, ada) == [("Bob", 2, *PART)] and hands(world, bob) == [("Ada", 2, *PART)]
+
+
+def test_where_another_person_is_near_clockwork_leaves_the_ember_to_people():
+    world, ada = with_clockwork()
+    bob = world.join("Bob", ada.node, at=(HEARTH[0] + 12, HEARTH[1]))
+    world.run(LATE / 1000 + 1)
+    assert carrier(world) == ada.id
+    bob.leave()
+    await_bearer(world)

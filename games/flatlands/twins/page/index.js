@@ -4,7 +4,7 @@ import { wayTo } from '../near.js';
 import { nameAt } from '../view/atlas.js';
 import { drawDiamond } from '../view/gems.js';
 import { drawTwins, Halves, Stones } from './stones.js';
-import { HALF, NOTE, placeOf, TWIN, Twins, twinsOf } from './twins.js';
+import { CLOCKWORK, HALF, NOTE, placeOf, TWIN, Twins, twinsOf } from './twins.js';
 
 const HUM_EVERY = 3800;                   // ms
 const TAU = Math.PI * 2;
@@ -52,7 +52,8 @@ export function install({ client, state, view, minimap, map, hud, events, sound 
   });
   on.message('twin', (name) => {
     sound.ring(OPEN, 0.8);
-    hud.toast(`You and ${name} have opened twin stones: a gem for each.`);
+    hud.toast(name === '' ? `You and ${CLOCKWORK} have opened twin stones: the gem is yours.`
+      : `You and ${name} have opened twin stones: a gem for each.`);
   });
   on.error((code) => {
     if (code === 'twin') twins.alone = true;

@@ -276,7 +276,7 @@ export class Stones {
     const known = lit.get(id) ?? { left: 0, right: 0, at: now };
     const [left, right] = standing(state, { x: x / UNIT, y: y / UNIT });
     const step = state.still ? 1 : (now - known.at) / LIGHTS;
-    const goes = (from, to) => from + Math.min(Math.max((to === 2 ? 1 : 0) - from, -step), step);
+    const goes = (from, to) => from + Math.min(Math.max((to > 0 ? 1 : 0) - from, -step), step);
     const light = { left: goes(known.left, left), right: goes(known.right, right), at: now };
     lit.set(id, light);
     return light;

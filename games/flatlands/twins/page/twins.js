@@ -1,7 +1,7 @@
 // Twin stones: who waits at which, as the server sends it; which of them this page's player is at, and what is missing
 // there. It never touches the page.
 
-import { isComputer } from '../faces.js';
+import { isComputer, isDeer } from '../faces.js';
 import { fromPlaza } from '../near.js';
 
 /** @typedef {import('../state.js').State} State */
@@ -18,12 +18,15 @@ const FORGOTTEN = 25000;                  // ms after which somebody of whom not
 const NEWS_EVERY = 300000;                // ms for which it is not news again that somebody waits at a place
 const SLOW = 2500;                        // ms that the server may take to open them
 
+/** What the page says instead of a name where the server sends none: people are named. */
+export const CLOCKWORK = 'a clockwork walker';
+
 /** Somebody who waits, and where the gem is, in tiles; `at` is the performance time, ms, when it was sent.
  * @typedef {{ id: number, name: string, x: number, y: number, at: number }} Waiting */
 
 /** The twin stones at (x, y), which this page's player is at: `on` is the side on which it stands on a stone, as in
  * sideOf. `other` is the performance time, ms, since when another person stands on the other stone, or on any if this
- * page's player stands on none; null if nobody does. `clockwork`: only a computer player does.
+ * page's player stands on none; null if nobody does. `clockwork`: only clockwork does.
  * @typedef {{ x: number, y: number, on: number, other: number | null, clockwork: boolean }} Stones
  */
 
@@ -32,7 +35,7 @@ export const NOTE = {
   kind: 'twin',
   sign: 'gem',
   sum: ['twin gem', 'twin gems'],
-  say: ([, , who, , x, y]) => [`You and ${who} opened twin stones ${fromPlaza(x, y)}.`, null],
+  say: ([, , who, , x, y]) => [`You and ${who || CLOCKWORK} opened twin stones ${fromPlaza(x, y)}.`, null],
 };
 
 export class Twins {
@@ -95,15 +98,15 @@ export class Twins {
     if (this.stones === null) return null;
     const { x, y, on, other, clockwork } = this.stones;
     if (on === 0) {
-      return other === null ? 'Step onto a stone: the gem opens when a person stands on each of the two.'
+      return other === null ? 'Step onto a stone: the gem opens when somebody stands on the other one, too.'
         : 'Step onto the free stone: somebody is waiting for you.';
     }
     if (this.alone) return 'You are on both stones: it takes another person.';
     if (other !== null) return now - other < SLOW ? null : 'Stay: they open as soon as the server reaches its store.';
-    if (clockwork) return 'Clockwork does not count: it takes a person on the other stone.';
+    if (clockwork) return 'Stay: clockwork helps you if no other person is here.';
     const own = this.all.get(ownId ?? 0);
-    return own?.x === x && own.y === y ? `Stay: everybody within ${NEAR} tiles knows that you are waiting for a second person.`
-      : 'It takes a second person, on the other stone.';
+    return own?.x === x && own.y === y ? `Stay: everybody within ${NEAR} tiles knows that you are waiting. Near the plaza clockwork helps, too.`
+      : 'It takes somebody on the other stone. Near the plaza clockwork helps, too.';
   }
 }
 
@@ -124,13 +127,14 @@ export function sideOf({ x, y }, place) {
   return [-1, 1].find((side) => Math.hypot(place.x - x - side * ASIDE, place.y - y) <= ON) ?? 0;
 }
 
-/** Return who stands on the stones of a gem: [left, right], each 0 (nobody), 1 (a computer player) or 2 (a person).
+/** Return who stands on the stones of a gem: [left, right], each 0 (nobody), 1 (clockwork) or 2 (a person).
  * @param {State} state @param {{ x: number, y: number }} gem @returns {[number, number]} */
 export function standing({ walkers }, gem) {
   /** @type {[number, number]} */
   const on = [0, 0];
-  for (const { id, x, y, alpha } of walkers) {
-    if (alpha === 0 || Math.abs(y - gem.y) > ON || Math.abs(x - gem.x) > ASIDE + ON) continue;
+  for (const walker of walkers) {
+    const { id, x, y, alpha } = walker;
+    if (alpha === 0 || isDeer(walker) || Math.abs(y - gem.y) > ON || Math.abs(x - gem.x) > ASIDE + ON) continue;
     const side = sideOf(gem, { x, y }), at = side < 0 ? 0 : 1;
     if (side !== 0) on[at] = Math.max(on[at], isComputer(id) ? 1 : 2);
   }

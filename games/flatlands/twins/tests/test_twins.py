@@ -6,12 +6,13 @@ from math import dist
 
 import pytest
 
+from flatlands.games.flatlands.clockwork import Walker
 from flatlands.games.flatlands.options import Options
+from flatlands.games.flatlands.treasure import STONE_TILES
 from flatlands.games.flatlands.twins.twins import (
     APART_TILES,
     NOTIFY_EVERY_MS,
     NOTIFY_WITHIN_TILES,
-    STONE_TILES,
     Twins,
 )
 from flatlands.server.players.moderation import BY_OWNER, MUTE, OWNER_PREFIX_CHARS
@@ -92,7 +93,7 @@ def test_two_players_on_two_nodes_that_stand_on_the_stones_get_it_and_a_third_do
     world.check()
 
 
-def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothing():
+def test_one_persons_two_windows_and_a_player_without_a_key_open_nothing():
     world = start(nodes=3)
     scout, twin = found(world)
     ada = beside(world, twin, "Ada", -1)
@@ -101,7 +102,7 @@ def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothi
     on(world, twin, (ada, -1), (again, 1))
     world.run(10)
     assert scout.things("Twin") and not scout.things("Half")
-    assert again.errors() == ["it takes two people to open: both stones have you on them"]
+    assert again.errors() == ["both stones have you on them: somebody else must stand on one"]
     # A player that has sent no key is not known to be another person.
     nobody = beside(world, twin, "Nobody", 1, 2)
     resident(world, nobody).owner = ""
@@ -112,6 +113,53 @@ def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothi
     on(world, twin, (beside(world, twin, "Bob", 1), 1))
     world.run(3)
     assert partners(ada) == ["Bob"] and gems(ada) == 1
+
+
+def clockwork_on(world, twin, stone):
+    """Let clockwork stand on a stone, at the second node, and do nothing else."""
+    games = [world.game(at) for at in range(len(world._hosts))]
+    for game in games:
+        game.herd.stop()
+    tile = int(twin.x - 0.5) + stone * STONE_TILES, int(twin.y - 0.5)
+    games[1].node.spawn(lambda: games[1].spawn(Walker(tile, name="Fern")))
+    world.run(0.5)
+
+
+def test_with_clockwork_on_the_other_stone_they_open_for_a_person_alone_who_gets_one_half():
+    world = start(nodes=3)
+    scout, twin = found(world)
+    keyless = beside(world, twin, "Keyless", -1)
+    resident(world, keyless).owner = ""
+    on(world, twin, (keyless, -1))
+    clockwork_on(world, twin, 1)
+    world.run(2)
+    assert scout.things("Twin") and not scout.things("Half"), "it has no key"
+    keyless.leave()
+    ada = beside(world, twin, "Ada", -1)
+    on(world, twin, (ada, -1))
+    assert ada.message("twin") == [""] and gems(ada) == 1 and partners(ada) == [""]
+    assert all(one.id != twin.id for one in scout.things("Twin")) and not scout.things("Half")
+    world.check()
+
+
+@pytest.mark.parametrize("stone", [-1, 1], ids=["on the same stone", "on the other stone"])
+def test_where_two_people_are_clockwork_does_not_count(stone):
+    world = start(nodes=3)
+    scout, twin = found(world)
+    ada, bob = beside(world, twin, "Ada", -1), beside(world, twin, "Bob", stone, 2)
+    part(world, Twins)._open = part(world, Twins, 2)._open = lambda *_given: None
+    on(world, twin, (ada, -1), (bob, stone))
+    for node in (0, 2):
+        del part(world, Twins, node)._open
+    clockwork_on(world, twin, 1)
+    world.run(2)
+    if stone == -1:
+        assert scout.things("Twin") and not scout.things("Half")
+        on(world, twin, (bob, 1))
+        world.run(1)
+    assert [gems(one) for one in (ada, bob)] == [1, 1]
+    assert [partners(one) for one in (ada, bob)] == [["Bob"], ["Ada"]]
+    world.check()
 
 
 def heard(player):

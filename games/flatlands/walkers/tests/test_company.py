@@ -2,23 +2,29 @@
 
 import math
 import re
+from itertools import compress
 
 import pytest
 
 from flatlands.games.flatlands.ground.landmarks import Landmarks
+from flatlands.games.flatlands.treasure import STONE_TILES
 from flatlands.games.flatlands.walkers import company, errands, sight, talk
 from flatlands.games.flatlands.walkers.people import NAMES
 from flatlands.games.flatlands.walkers.talk import AGAIN, GREETINGS, SAYINGS, SIGHTS, Facts, answer
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.testkit.clock import Clock
+from flatlands.testkit.ground import PatchedTerrain
 from flatlands.testkit.store import shared_stores
 from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from flatlands.world.track import UNIT, Goal, leg
 from games.flatlands.tests.harness import Harness, Sizes
+from games.flatlands.tests.worlds import lonely
 from games.flatlands.walkers.tests.test_herd import herding, others
 from tests.processes import ROOT
 
 WAVE = 1
+LAUGH = 3
+DANCE = 4
 SCREEN = (96, 64)
 
 
@@ -208,10 +214,30 @@ def test_clockwork_returns_a_wave_that_a_person_has_not_returned_in_time():
     assert [emote for _, emote in anna.model.game_events[before:]] == [WAVE, WAVE]
 
 
+def test_the_nearest_walker_comes_and_dances_with_a_person_that_dances_alone():
+    harness = clockwork()
+    ada = beside_one(harness)
+    for _ in range(3):
+        before = len(ada.model.game_events)
+        ada.send(35, "emote", [DANCE])
+        while len(ada.model.game_events) < before + 2:
+            harness.run(100)
+        own, (name, emote) = ada.model.game_events[before:]
+        [friend] = [p for p in ada.model.players.values() if p.name == name and is_clockwork(p)]
+        assert own == ("Ada", DANCE) and emote == DANCE
+        assert math.dist(friend.at(ada.now()), ada.at()) <= errands.BESIDE + 2
+        harness.run(4000)
+        assert len(ada.model.game_events) == before + 2
+    # Where another person is near they are left alone.
+    harness.stand("Bob", (5 * UNIT, 0), SCREEN)
+    harness.run(30_000)
+    assert after(ada, 35, "emote", [DANCE], ms=6000)[1] == [("Ada", DANCE)]
+
+
 def test_other_emotes_are_not_returned_and_far_ones_not_seen():
     harness = clockwork()
     ada = beside_one(harness)
-    assert after(ada, 35, "emote", [4])[1] == [("Ada", 4)]
+    assert after(ada, 35, "emote", [LAUGH])[1] == [("Ada", LAUGH)]
     far = harness.place("Far", (9, 9))
     harness.run(1000)
     assert after(far, 35, "emote", [WAVE])[1] == [("Far", WAVE)]
@@ -387,6 +413,97 @@ def test_with_any_seed_there_is_a_sight_and_a_way_there_that_can_be_walked(seed)
         assert track is None or (track.x + track.dx, track.y + track.dy) == best.places[0]
 
 
+# People who are alone at twin stones.
+
+
+def helping(walkers=8, seconds=15, **more):
+    """Return a world of three nodes with clockwork people, the node that has these, the other two,
+    and the nearest twin stones."""
+    world = lonely(3, walkers=walkers, twins=2, gem_pause=10**4, **more)
+    world.run(seconds)
+    [holder] = [node for node in range(3) if world.game(node).herd.has_people]
+    scout = world.join("Scout", holder, at=(0, 0), size=(96, 64))
+    world.run(2)
+    return world, holder, [node for node in range(3) if node != holder], scout.things("Twin")[0]
+
+
+def waiting(world, node, twin, name="Ada", stone=-1):
+    """Return a player who stands on a twin stone: -1 is the left one."""
+    tile = int(twin.x - 0.5) + stone * STONE_TILES, int(twin.y - 0.5)
+    player = world.join(name, node, at=tile)
+    player.go(twin.x + stone * STONE_TILES, twin.y)
+    return player
+
+
+def helpers(world, holder):
+    """Return the clockwork people that help somebody now, and how many began to in a minute."""
+    company = keeping(world.game(holder).node)
+    people = [company._person(one.number) for one in world.movers("Walker")]
+    helps = [getattr(one.errand, "__name__", "") == "step_on" for one in people]
+    return [*compress(people, helps)], len(company._helped)
+
+
+def told(player):
+    """Return what clockwork has said to a player about twin stones."""
+    some = [text.format(guest=player.name) for text in (talk.HELPS, talk.IS_BARRED)]
+    return [more for what, _, more in player.events if what == "said" and more in some]
+
+
+@pytest.mark.parametrize("at", range(2))
+def test_clockwork_takes_the_other_twin_stone_for_a_person_that_waits_alone(at):
+    world, holder, others, twin = helping()
+    ada = waiting(world, [holder, others[0]][at], twin)
+    world.run(2)
+    assert not helpers(world, holder)[1], "a person may only have come by"
+    for _ in range(300):
+        world.run(0.1)
+        assert len(helpers(world, holder)[0]) <= 1
+        if ada.message("twin"):
+            break
+    assert ada.message("twin") == [""] and told(ada) == [talk.HELPS.format(guest="Ada")]
+    assert not [one for one in ada.things("Half") if one.values["player"] == ada.id]
+    # The gem is gone, and so is its helper.
+    world.run(2)
+    assert helpers(world, holder) == ([], 1)
+    world.check()
+
+
+def test_where_another_person_is_near_clockwork_does_not_help():
+    world, holder, others, twin = helping()
+    ada = waiting(world, others[0], twin)
+    bob = world.join("Bob", others[1], at=(ada.tile[0], ada.tile[1] + 3))
+    world.run(15)
+    assert helpers(world, holder) == ([], 0)
+    bob.leave()
+    for _ in range(50):
+        if not helpers(world, holder)[0]:
+            world.run(0.1)
+    # Somebody comes while it is on its way.
+    world.join("Cid", others[1], at=(ada.tile[0], ada.tile[1] + 3))
+    world.run(1.5)
+    assert helpers(world, holder) == ([], 1)
+    world.run(10)
+    assert not ada.message("twin") and told(ada) == [talk.HELPS.format(guest="Ada")]
+
+
+def test_clockwork_that_cannot_get_to_the_stone_says_so_once_a_minute():
+    world, holder, others, twin = helping()
+    node, stone = world.game(holder).node, (int(twin.x - 0.5) + STONE_TILES, int(twin.y - 0.5))
+    free = node.terrain.blocked
+
+    def blocked(x, y):
+        return math.dist((x, y), stone) < 2 or free(x, y)
+
+    # Only the node that moves clockwork knows of what bars the way.
+    node.movement.terrain = PatchedTerrain(blocked)
+    ada = waiting(world, others[0], twin)
+    world.run(30)
+    assert told(ada) == [talk.HELPS.format(guest="Ada"), talk.IS_BARRED.format(guest="Ada")]
+    assert helpers(world, holder) == ([], 1) and not ada.message("twin")
+    world.run(45)
+    assert len(told(ada)) == 4
+
+
 # People who have enough company.
 
 
@@ -445,8 +562,8 @@ ANSWERS = {
     "how many are there": "Ada, I see 1 person and 5 clockwork. Press O, or Map, to see everybody.",
     "landmark": "Ada, a landmark stands 40 tiles east of here. Signposts give their names.",
     "Good day!": "Hello, Ada! I am clockwork, but I know my way. Ask me where something is.",
-    "what is the ember": "Take the ember from a fire, Ada, and pass it on: "
-    "it lights dark landmarks.",
+    "what is the ember": "Take the ember from a fire, Ada, and wave to me: "
+    "I help you light a dark landmark.",
     "bye": "Goodbye, Ada! Come back soon.",
     **dict.fromkeys(("fliegen", "shiny")),
 }
@@ -473,6 +590,9 @@ def test_each_line_names_its_guest_fits_a_message_and_mentions_only_keys_that_ex
     ]
     said += [talk.COME.format(guest=guest, sight=what) for what, _ in SIGHTS]
     said += [arrived.format(guest=guest) for _, arrived in SIGHTS]
+    said += [
+        text.format(guest=guest) for text in (talk.HELPS, talk.IS_BARRED, talk.OFFERS, talk.TAKES)
+    ]
     questions = (
         "lake, landmark, ember, gem, cairn, plaza, how many, who are you, key, grid, map, deer, "
         "signpost, night, friend, hat, wave, sound, help, where, how are you, thanks, sorry, "

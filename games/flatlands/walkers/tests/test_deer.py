@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from flatlands.games.flatlands.clockwork import Walker
 from flatlands.games.flatlands.walkers import deer
 from flatlands.games.flatlands.walkers.deer import (
     CALM_AFTER_MS,
@@ -13,7 +14,6 @@ from flatlands.games.flatlands.walkers.deer import (
     SHY_UNITS,
     meadow,
 )
-from flatlands.games.flatlands.walkers.kinds import Walker
 from flatlands.server.messages.protocol import FIRST_PERSON_ID
 from flatlands.testkit.ground import PatchedTerrain
 from flatlands.world.terrain import BLOCKED, GRASS, Terrain

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatlands.games.flatlands.walkers.kinds import Walker
+from flatlands.games.flatlands.clockwork import Walker
 from flatlands.games.flatlands.walkers.people import NAMES
 from flatlands.games.flatlands.walkers.walkers import CHECK_AGAIN_MS
 from flatlands.server.messages.peer_protocol import DRAINING

@@ -8,7 +8,7 @@ import { listOf } from '../../../page/near.js';
 import { Relay } from '../../page/relay.js';
 import * as P from '../../../../../static/protocol.js';
 
-const ME = 70_000, ADA = 70_001, BOB = 70_002;
+const ME = P.FIRST_PERSON_ID, ADA = ME + 1, BOB = ME + 2, CLOCKWORK = 7;
 const NEAR = { x: 60, y: 10, foot: 61, name: 'Gull Light' }, FAR = { x: -100, y: 10, foot: -100, name: 'Amber Mill' };
 const marks = new Map([['0,0', NEAR], ['-1,0', FAR]]);
 const landmarks = { knows: () => true, of: (i, j) => marks.get(`${i},${j}`) ?? null };
@@ -153,6 +153,25 @@ test('a carrier who is touched hands it over, but only by a click to one who sto
   state.drawn.set(ADA, { x: 24, y: 20 });
   relay.grasp(ADA);
   assert.deepEqual(did, []);
+});
+
+test('clockwork gives it back to one who is near once less than half of it is left', () => {
+  const { did, toasts, hears, state, frame } = playing();
+  hears.ember(ME, BURNS, 'Me');
+  frame();
+  state.drawn.set(CLOCKWORK, { x: 24, y: 20 });
+  hears.ember(CLOCKWORK, state.now + BURNS + 1500, 'Pike');
+  frame();
+  assert.equal(toasts.at(-1), 'Pike carries the ember for you. Touch Pike when half of it has burnt.');
+  state.drawn.set(CLOCKWORK, { x: 21, y: 20 });
+  for (let i = 0; i < 10; i++) frame();
+  assert.deepEqual(did, [], 'half of it is left');
+  state.drawn.set(CLOCKWORK, { x: 23, y: 20 });
+  frame();
+  assert.deepEqual(did, []);
+  state.drawn.set(CLOCKWORK, { x: 22, y: 20 });
+  frame();
+  assert.deepEqual(did, [['take', CLOCKWORK]]);
 });
 
 test('a dark landmark is lit by the player who brings the ember, and all are shown who did', () => {

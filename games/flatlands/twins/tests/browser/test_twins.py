@@ -31,7 +31,7 @@ def test_a_player_that_waits_is_found_by_another_and_both_get_a_gem(stones, play
     wait_for(ada, f"({TWINS})().length > 0")
     x, y = ada.evaluate(TWINS)[0]
     go(ada, x, y + 1)
-    ada.get_by_text("Step onto a stone: the gem opens when a person stands").wait_for()
+    ada.get_by_text("Step onto a stone: the gem opens when somebody stands").wait_for()
     # If it rested on a stone on its way, that was news, and is not shown again for a while.
     bob.evaluate("flatlands.parts.twins.newsAt.clear()")
     go(ada, x - 2, y)

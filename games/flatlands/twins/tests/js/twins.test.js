@@ -3,11 +3,11 @@ import { test } from 'node:test';
 
 import { advanceThings } from '../../../page/things.js';
 import { placesNear } from '../../../page/near.js';
-import { sideOf, standing, Twins } from '../../page/twins.js';
+import { NOTE, sideOf, standing, Twins } from '../../page/twins.js';
 import * as P from '../../../../../static/protocol.js';
 import { nothing } from '../../../tests/js/people.js';
 
-const OWN = 90_001, ADA = 90_002, CLOCKWORK = 7;
+const OWN = P.FIRST_PERSON_ID + 1, ADA = OWN + 1, CLOCKWORK = 7;
 
 /** A state with twin stones around (10.5, 5.5), and players at places: [id, x, y]. The first one is the own. */
 function at(...players) {
@@ -33,7 +33,10 @@ test('a player stands on a stone within a tile of its middle', () => {
   const gem = { x: 10, y: 5 };
   assert.deepEqual([[8, 5], [8.9, 5.2], [12, 4.1], [10, 5], [9, 5], [8, 6]].map(([x, y]) => sideOf(gem, { x, y })),
     [-1, -1, 1, 0, 0, 0]);
-  assert.deepEqual(standing(at([OWN, 8, 5], [CLOCKWORK, 12, 5]), gem), [2, 1]);
+  const state = at([OWN, 8, 5], [CLOCKWORK, 12, 5]);
+  assert.deepEqual(standing(state, gem), [2, 1]);
+  state.walkers[1].type = 'Deer';
+  assert.deepEqual(standing(state, gem), [2, 0]);
 });
 
 test('the page says what is missing, and nothing once it is there', () => {
@@ -45,8 +48,8 @@ test('the page says what is missing, and nothing once it is there', () => {
   };
   assert.match(say(0, [OWN, 10, 6]), /^Step onto a stone/);
   assert.match(say(0, [OWN, 10, 6], [ADA, 8, 5]), /somebody is waiting for you/);
-  assert.match(say(100, [OWN, 8, 5]), /a second person, on the other stone/);
-  assert.match(say(200, [OWN, 8, 5], [CLOCKWORK, 12, 5]), /Clockwork does not count/);
+  assert.match(say(100, [OWN, 8, 5]), /somebody on the other stone. Near the plaza clockwork helps/);
+  assert.match(say(200, [OWN, 8, 5], [CLOCKWORK, 12, 5]), /clockwork helps you if no other person is here/);
   state.twins.take([OWN, 'Me', 10, 5, true], 300);
   assert.match(say(300, [OWN, 8, 5]), /everybody within 200 tiles knows/);
   assert.equal(say(400, [OWN, 8, 5], [ADA, 12, 5]), null);
@@ -56,7 +59,13 @@ test('the page says what is missing, and nothing once it is there', () => {
   // Whoever was shown that and goes away, and waits again, is shown anew.
   say(3200, [OWN, 20, 5]);
   state.twins.take([OWN, 'Me', 10, 5, false], 3250);
-  assert.match(say(3300, [OWN, 8, 5]), /a second person/);
+  assert.match(say(3300, [OWN, 8, 5]), /somebody on the other stone/);
+});
+
+test('the book names a person with whom the player has opened them, and no clockwork walker', () => {
+  const said = ['Ada', ''].map((who) => NOTE.say(['twin', 0, who, 0, 0, -20], /** @type {any} */ (null))[0]);
+  assert.match(said[0], /^You and Ada opened twin stones 20 /);
+  assert.match(said[1], /^You and a clockwork walker opened twin stones 20 /);
 });
 
 test('a player who waits is news once, and is forgotten when nothing more is heard', () => {

@@ -403,7 +403,7 @@ class Part(PartHooks[_M]):
         return self._movers.here(kind)
 
     def movers_near(self, tile: Tile, reach: float) -> list[Mover]:
-        """Return the movers within `reach` tiles of the middle of a tile, 32 at most, as this node
+        """Return the movers within `reach` tiles (0 to 32) of the middle of a tile, as this node
         knows them, the nearest first: none where none of its players or movers is near, and none
         in a game without movers. Raises ValueError."""
         if type(reach) not in (int, float) or not 0 <= reach <= NEAR_MOST_TILES:

@@ -90,7 +90,7 @@ class PartHooks(Generic[_M]):
 
         It is called once for each way, at the node that moves the mover, and may wait. If that node
         dies, the mover goes its way at another node, and the hook is called there. If the node dies
-        just when the mover arrives, the hook may not be called: `on_adopt` is.
+        just when the mover arrives, the hook may not be called, or be called again: `on_adopt` is.
         """
 
     def on_near(self, mover: Any, other: Any) -> None:

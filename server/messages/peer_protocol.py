@@ -93,7 +93,7 @@ RECORDED_POINTS_MOST = 260
 PRESENCE_PLAYERS_MOST = 1000
 
 #: The numbers of a track of a mover: its number, its seq, its square, where it begins, where that
-#: leads, how long ago, and for how long; and the most of them in one answer.
+#: leads, when it began, and for how long; and the most of them in one answer.
 MOVER_TRACK_NUMBERS = 10
 MOVER_TRACKS_MOST = 400
 

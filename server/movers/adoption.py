@@ -10,6 +10,7 @@ steps, and messages may be lost, it compares its groups with the store, one afte
 """
 
 import itertools
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -43,6 +44,8 @@ from flatlands.server.storage.kinds import Mover, Way
 from flatlands.stores.base import BODY_BYTES_MOST, Item, Store
 from flatlands.world.grid import Square
 from flatlands.world.track import Track, stand
+
+log = logging.getLogger("flatlands")
 
 #: How long the other nodes have to say what they have seen of the movers of a claimed group.
 TRACK_ANSWERS_MS: Final = 300
@@ -313,7 +316,7 @@ class Adoption:
         terms = {claim.group: claim.term for claim in adoption.claims}
         stored: dict[int, _Stored] = {}
         for claim in adoption.claims:
-            stored |= self._unpacked(claim.body)
+            stored |= self._places(claim.body)
         seen, there = adoption.seen, dict[int, Mover]()
         for id, here in self._seen(terms):
             if id not in seen or seen[id].seq <= here.seq:
@@ -383,6 +386,15 @@ class Adoption:
         seq = next_incarnation(seen.seq)
         state = State(number, seq, "", seen.track, seen.square, seen.track.start)
         self._residents.publish_gone(Resident(self._bus.node, state))
+
+    def _places(self, body: bytes) -> dict[int, _Stored]:
+        """Return what a holder of a group has left; nothing if that cannot be read."""
+        try:
+            return self._unpacked(body)
+        except (ValueError, TypeError) as error:
+            # Whoever reaches the store may have put anything there.
+            log.warning("unreadable places of movers: they begin anew (%s)", error)
+            return {}
 
     def _unpacked(self, body: bytes) -> dict[int, _Stored]:
         """Return what a holder of a group has left."""

@@ -601,3 +601,19 @@ def test_a_node_that_was_cut_off_for_long_gives_up_its_movers_at_once():
     here = [set(world.game(node).node.residents.by_id) & ids for node in (0, 1)]
     assert here == [ids, set()] and seen(ada) == ids
     world.check()
+
+
+def test_what_cannot_be_read_of_a_group_stops_no_mover():
+    world = settled(Field, 1)
+    monster = spawn(world, Monster((0, 0)), (9, 0))
+    world.run(4)
+    world.kill(0)
+    node = world.start()
+    world.kill(node)
+    node = world.start()
+    database = world.game(node).node.store_client.store._connection
+    database.execute("UPDATE item SET body = x'c1' WHERE id = ?", (str(monster.number % 32),))
+    ada = world.join("Ada", node, at=(5, 3))
+    world.run(40)
+    assert seen(ada) == {monster.number}
+    world.check()

@@ -25,13 +25,16 @@ class Game(Engine):
     things = [Sheep]
     movers = MOVERS
     range = RANGE
+    filled = False
 
     @every(1, once=True, waits=True)
     def fill(self) -> None:
-        """Spawn what is missing."""
-        missing = self.movers - len(self.movers_here(Sheep))
-        for at in range(0, missing, 100):
-            some = range(min(missing - at, 100))
+        """Spawn all movers, once."""
+        if self.filled:
+            return
+        self.filled = True
+        for at in range(0, self.movers, 100):
+            some = range(min(self.movers - at, 100))
             self.spawn([Sheep(self.near((0, 0), 0)) for _ in some])
 
     def on_arrive(self, sheep: Sheep) -> None:

@@ -18,6 +18,9 @@ REMOVED_MS = 10_000
 #: The time for which a player that left for a held square is drawn on without its enter.
 IN_TRANSIT_MS = 2000
 
+#: Ids below it are those of movers of the game.
+FIRST_PERSON_ID = 2**31
+
 # The kinds of events.
 ENTER = 0
 TRACK = 1

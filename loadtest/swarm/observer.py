@@ -14,7 +14,7 @@ import numpy as np
 
 from flatlands.loadtest.swarm.intent_times import IntentTimes
 from flatlands.loadtest.swarm.reports import Look, Observed
-from flatlands.model import GONE, SNAPSHOT_ENTRY, Model, Square
+from flatlands.model import FIRST_PERSON_ID, GONE, SNAPSHOT_ENTRY, Model, Square
 
 #: ms by which a batch of another node may seem to be older than the one before it, because the
 #: bot's node has estimated the other's clock again.
@@ -146,11 +146,12 @@ class Observer(Model):
         self.lacking += 1
 
     def look(self, now: int) -> None:
-        """Log which players are on the screen."""
+        """Log which players are on the screen, without movers: no bot plays these."""
         self.expire(now // 1000)
-        self._looks.append((now, len(self.players)))
-        self._on_screen.extend(self.players)
-        self._screen_seqs.extend(player.seq for player in self.players.values())
+        people = [player for id, player in self.players.items() if id >= FIRST_PERSON_ID]
+        self._looks.append((now, len(people)))
+        self._on_screen.extend(player.id for player in people)
+        self._screen_seqs.extend(player.seq for player in people)
 
     def ground(self) -> Look:
         """Return what lies, and what is written, in the squares that it holds, for

@@ -18,6 +18,7 @@ from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Position
 from flatlands.server.players.takeovers import Takeovers
+from flatlands.server.runtime.loop import Loop
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.subscriptions import Subscriptions
@@ -80,11 +81,13 @@ class Hosting:
     `may_decide` returns whether this node certainly moves the mover with a number now."""
 
     def __init__(
-        self, node: MoverNode, kinds: Mapping[int, type[Mover]], hooks: MoverHooks
+        self, node: MoverNode | Any, kinds: Mapping[int, type[Mover]], hooks: MoverHooks | Any
     ) -> None:
-        self._bus, self._loop, self._grid = node.bus, node.bus.loop, node.grid
-        self._residents, self._movement = node.residents, node.movement
-        self._store_client = node.store_client
+        self._loop: Loop = node.bus.loop
+        self._grid: Grid = node.grid
+        self._residents: Residents = node.residents
+        self._movement: Movement = node.movement
+        self._store_client: StoreClient = node.store_client
         self.kinds = kinds
         #: The numbers of the kinds.
         self.numbers = {kind: number for number, kind in kinds.items()}

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 from zlib import crc32
 
+from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import (
     MOVER_GROUPS,
     MOVER_PATH_MOST,
@@ -26,6 +27,9 @@ from flatlands.server.movers.adoption import Adoption
 from flatlands.server.movers.hosting import HostedMover, Hosting, MoverHooks, MoverNode
 from flatlands.server.movers.ids import MoverIds
 from flatlands.server.movers.swaps import NO_MOVER, SwapResult, Swaps
+from flatlands.server.players.residents import Residents
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.squares.subscriptions import Subscriptions
 from flatlands.server.storage.items import THINGS_A_STEP, Items, mover_group
 from flatlands.server.storage.kinds import (
     Mover,
@@ -55,13 +59,17 @@ class Movers:
 
     def __init__(
         self,
-        node: MoverNode,
+        node: MoverNode | Any,
         name: str,
         items: Items,
         kinds: Mapping[int, type[Mover]],
-        hooks: MoverHooks,
+        hooks: MoverHooks | Any,
     ) -> None:
-        self._bus, self._loop, self._node, self._items = node.bus, node.bus.loop, node, items
+        self._bus: Bus = node.bus
+        self._loop: Loop = node.bus.loop
+        self._residents: Residents = node.residents
+        self._subscriptions: Subscriptions = node.subscriptions
+        self._node, self._items = node, items
         self._ids = MoverIds(f"mover ids {name} {node.bus.channels.ground_id}", node.store_client)
         self.hosting = Hosting(node, kinds, hooks)
         self.hosting.may_decide = self._may_decide
@@ -161,9 +169,9 @@ class Movers:
         return new
 
     def _is_taken(self, number: int) -> bool:
-        residents = self._node.residents
+        residents = self._residents
         known = number in residents.by_id or number in residents.departed
-        return known or self._node.subscriptions.seq(number) >= 0
+        return known or self._subscriptions.seq(number) >= 0
 
     def _choose_group(self, kind: type[Mover], elsewhere: dict[int, int]) -> int:
         """Return a group for a new mover of the store: the only group of its kind, or else the
@@ -246,7 +254,7 @@ class Movers:
         them, the nearest first."""
         (x, y), far, now = middle_of(tile), round(reach * UNIT), self._loop.now()
         found: dict[int, tuple[int, Player]] = {}
-        for player in self._node.subscriptions.around(x, y, far):
+        for player in self._subscriptions.around(x, y, far):
             if player.id < FIRST_PERSON_ID and player.values[0] in self.hosting.kinds:
                 at_x, at_y = player.track.at(now)
                 away = (at_x - x) ** 2 + (at_y - y) ** 2
@@ -297,7 +305,7 @@ class Movers:
         """Decide about a mover of this node; see Swaps."""
         hosted = self.hosting.here(number)
         if hosted is None:
-            return NO_MOVER if number in self._node.residents.departed else None
+            return NO_MOVER if number in self._residents.departed else None
         resident = hosted.resident
         if resident.values[1] != version or self.is_stored(hosted.kind):
             return SwapResult(False, resident.values)
@@ -306,7 +314,7 @@ class Movers:
             return SwapResult(True, [])
         if values[0] != hosted.number or self._row(hosted.kind).fault(values):
             return SwapResult(False, resident.values)
-        self._node.residents.set_values(resident, values)
+        self._residents.set_values(resident, values)
         return SwapResult(True, values)
 
     # What is done to their items in the store.

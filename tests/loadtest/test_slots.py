@@ -11,6 +11,7 @@ from flatlands.loadtest.swarm.intent_times import KEPT, IntentTimes, room
 from flatlands.loadtest.swarm.observer import Observer
 from flatlands.loadtest.swarm.reader import Reader
 from flatlands.loadtest.swarm.slot_tables import SlotTable
+from flatlands.model import FIRST_PERSON_ID
 from tests.loadtest.test_reader import enter, flush, record, snapshot, wide
 
 HERE = (0, 0)
@@ -490,6 +491,13 @@ def test_an_observer_counts_records_that_name_nobody(found):
     tell(found, 4, batch(HERE, b"", [enter(51, 20, 3)]))
     tell(found, 5, batch(HERE, record(3, 21)))
     assert news(found)[-1] == (51, 0, 1, 21) and found.players[50].seq == 1
+
+
+def test_an_observer_does_not_log_movers_as_players_on_its_screen(found):
+    show(found, 1, enter(50, 1, 3), enter(FIRST_PERSON_ID + 50, 1, 4))
+    found.look(2)
+    assert found.report()["screens"].tolist() == [[FIRST_PERSON_ID + 50, 1]]
+    assert found.report()["looks"].tolist() == [[2, 1]]
 
 
 def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(found):

@@ -459,6 +459,7 @@ def test_one_node_moves_all_that_are_together():
     world.check()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("nodes", [1, 3])
 def test_a_group_has_a_limit(monkeypatch, nodes):
     assert GROUP_MOST * MOVER_GROUPS < MOVERS_MOST

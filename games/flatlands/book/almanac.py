@@ -1,4 +1,4 @@
-"""The almanac: one page for each day of the world, which describes the day before by five
+"""The almanac: one page for each day of the world, which describes the day before by four
 statements of SQL over its tables.
 
 The first player to ask for it on a day has it written, by one node; then all read the same page, on
@@ -32,9 +32,10 @@ PAGE: Final = {
     "oldest": """SELECT name, {now} - built, x, y, text FROM cairn ORDER BY built LIMIT 1""",
     "hands": """SELECT '', count(*) AS hands, x, y, '' FROM note
         WHERE kind = 'hand' AND at > {now} - {new} GROUP BY x, y ORDER BY hands DESC LIMIT 1""",
-    "unseen": """SELECT '', 0, part_x, part_y, '' FROM landmark
-        WHERE finders = 0 ORDER BY x * x + y * y LIMIT 3""",
 }
+
+#: The kind of the only entry of a page of which there is nothing to tell.
+EMPTY: Final = "empty"
 
 #: What they read: of the lines of books those that can count.
 _READ: Final = {**TABLES, "note": newest(("landmark", "hand"), NEW)}
@@ -101,8 +102,10 @@ class Almanac(Part):
                 entries.append(
                     Entry(f"{day}/{kind} {at}", kind=kind, who=who, words=words, **place)
                 )
-        if writer is not None and entries:
-            self.writers.forget(writer, entries)
+        if writer is not None:
+            # A page without entries would count as one that is not written yet.
+            empty = Entry(f"{day}/{EMPTY}", kind=EMPTY, x=0, y=0)
+            self.writers.forget(writer, entries or [empty])
 
 
 def _loneliest(cairns: Sequence[Row]) -> list[Row]:

@@ -30,7 +30,7 @@ from flatlands.world.terrain import CLEARING, GRASS, PLOT_SIDE, SAND, WOOD
 from flatlands.world.track import Tile
 
 #: How many kinds of plants there are, from 1 on: the page knows which.
-KINDS: Final = 4
+KINDS: Final = 2
 
 #: A plant that nobody visits is gone after this long.
 PLANT_SECONDS = 30 * 24 * 3600

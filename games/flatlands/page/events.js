@@ -47,6 +47,8 @@
  * @property {[]} frame       a frame is about to be drawn, while somebody plays
  *
  * And what a part of the game says to another one:
+ * @property {[]} book        the player opens its book
+ * @property {[]} plant       the player wants to plant something, or no longer
  * @property {[gems: number, flies: boolean]} purse  so many gems are left to plant, one of which may still fly to the counter
  */
 

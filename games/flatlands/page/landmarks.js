@@ -26,8 +26,8 @@ const SIDES = [[1, 0], [0, 1], [-1, 0], [0, -1]];     // of a plot: east, south,
 export const RING = 4;
 
 /** @typedef {{ x: number, y: number, i: number, j: number }} Post  The tile of a signpost, and its plot. */
-/** @typedef {{ from: Post, to: Post, side: number, name: string } & Direction} Course  From a signpost to the next
- * one on a side of its plot, by a path. */
+/** @typedef {{ from: Post, to: Post, side: number, name: string, best?: string } & Direction} Course  From a signpost to the
+ * next one on a side of its plot, by a path; `best` says who is the fastest, if that is known. */
 /** @typedef {{ name: string, away: number, turn: number }} Direction  What lies `away` tiles away, and
  * in which direction: `turn` eighths of a turn from the east, clockwise. */
 

@@ -38,7 +38,7 @@ import { tileSize, View } from './view/view.js';
  * @property {View} view          draws it: `things` (kinds of things), `flat`, `lights`, `walkers`
  * @property {Minimap} minimap    `kinds`, `under`, `layers`, `over`
  * @property {AtlasView} map      the map of everybody: `under`, `layers`, `sights`, `said`, `tilesFound`
- * @property {Hud} hud            the panels: `chip`, `sheet`, `deed`, `note`, `toast` and others, and `tools.help.texts`
+ * @property {Hud} hud            the panels: `chip`, `sheet`, `deed`, `note`, `pages`, `toast` and others
  * @property {Session} session    the connection: `connected`, and `shownErrors` (the codes of errors that the player is shown)
  * @property {Navigation} navigation  walks the player
  * @property {Controls} controls  keys and clicks: `targets`, `escapes`, `showMenu`
@@ -130,9 +130,7 @@ function showReadings() {
 }
 
 // The part book has this on a page of its own, under the same key.
-if (!hud.tools.has('n')) {
-  hud.deed({ letter: 'n', sign: 'people', label: 'You', help: 'your name and face', at: 30, act: events.emitter('you') });
-}
+if (!hud.tools.keys.has('n')) hud.deed({ letter: 'n', sign: 'people', label: 'You', at: 30, act: events.emitter('you') });
 
 // For the browser's console and for tests: nothing in the page may depend on it.
 globalThis.flatlands = { net, state, view, lookout, parts };

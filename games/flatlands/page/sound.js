@@ -48,7 +48,6 @@ const STEPS = {
 export class Sound {
   constructor() {
     this.on = forBrowser.get(SOUND_KEY) !== 'off';
-    this.sings = forBrowser.get(SOUND_KEY) === 'sing';
     /** @type {AudioContext | null} */
     this.context = null;
     /** @type {AudioBuffer | null} */
@@ -66,11 +65,10 @@ export class Sound {
     addEventListener('keydown', touched, true);
   }
 
-  /** Turn sounds on, off, or on with squares that sing, also for later visits. */
-  turn(on, sings) {
+  /** Turn sounds on or off, also for later visits. */
+  turn(on) {
     this.on = on;
-    this.sings = sings;
-    forBrowser.set(SOUND_KEY, sings ? 'sing' : on ? 'on' : 'off');
+    forBrowser.set(SOUND_KEY, on ? 'on' : 'off');
   }
 
   /** Something was found. */
@@ -87,12 +85,6 @@ export class Sound {
    * @param {Notes} notes */
   ring(notes, loud) {
     this.#play((context) => ringAll(context, notes, loud));
-  }
-
-  /** Squares sing: the frequency of each in Hz, and how loud it is.
-   * @param {[number, number][]} tones */
-  sing(tones) {
-    this.#play((context) => tones.forEach(([tone, loud]) => ringAll(context, [[tone, 0, 0.5, 1]], 0.4 * loud)));
   }
 
   /** Somebody says something; `near` is 0 (out of earshot) to 1. */

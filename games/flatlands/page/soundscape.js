@@ -1,26 +1,17 @@
-// Which sounds the page makes, and when: steps, words and emotes nearby, sparks, and squares that sing.
+// Which sounds the page makes, and when: steps, words and emotes nearby, and sparks.
 
 import { Footsteps } from './footsteps.js';
-import { Singing } from './singing.js';
 
 const EARSHOT = 16;                       // tiles: from farther away nothing is heard
 
 /** @param {import('./main.js').Game} game */
 export function install({ state, hud, events, sound }) {
-  const singing = new Singing(), footsteps = new Footsteps((ground) => sound.step(ground));
-
-  /** Let squares sing, but not in a hidden tab. */
-  function sing() {
-    if (!sound.sings || document.hidden) return;
-    const tones = singing.listen(state);
-    if (tones.length > 0) sound.sing(tones);
-  }
+  const footsteps = new Footsteps((ground) => sound.step(ground));
 
   function toggle() {
-    const { on, sings } = sound;
-    sound.turn(!on || sings, !on);
-    hud.setSound(sound.on, sound.sings);
-    hud.toast(`Sounds are ${!on ? 'on, and squares sing where somebody walks' : sings ? 'on' : 'off'}.`);
+    sound.turn(!sound.on);
+    hud.setSound(sound.on);
+    hud.toast(`Sounds are ${sound.on ? 'on' : 'off'}.`);
     sound.chime();
   }
 
@@ -34,12 +25,9 @@ export function install({ state, hud, events, sound }) {
     else sound.emote(emote, near);
   }
 
-  hud.setSound(sound.on, sound.sings);
+  hud.setSound(sound.on);
   events.on('sound', toggle);
   events.on('heard', hear);
   events.on('spark', () => sound.spark());
-  events.on('frame', () => {
-    footsteps.follow(state);
-    sing();
-  });
+  events.on('frame', () => footsteps.follow(state));
 }

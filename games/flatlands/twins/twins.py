@@ -61,8 +61,12 @@ OPEN_ASIDE_TILES = 3
 OPEN_ACROSS_TILES = 1
 #: A node tries so many places to find open ground.
 PLACE_TRIES = 32
-#: A gem is farther from the plaza.
+#: A gem is farther from the plaza; and one that is not of the plaza's plot is farther than the
+#: second number, so that a newcomer comes upon one pair and not upon several.
 FROM_PLAZA_TILES = 14
+OTHERS_FROM_PLAZA_TILES = 64
+#: The plot of the plaza.
+PLAZA_PLOT = (0, 0)
 #: A gem is farther from a landmark.
 FROM_LANDMARK_TILES = 12
 #: A gem is farther from the plot's other such gems, so that nobody is at two.
@@ -268,12 +272,14 @@ class Twins(Part):
         """Return a random tile near a path of a plot, with open ground all around, or None if none
         was found."""
         places = beside_paths(self.node.terrain, plot, PLACE_TRIES)
-        return next((place for place in places if self._fits(*place)), None)
+        away = FROM_PLAZA_TILES if plot == PLAZA_PLOT else OTHERS_FROM_PLAZA_TILES
+        return next((place for place in places if self._fits(*place, away)), None)
 
-    def _fits(self, x: int, y: int) -> bool:
-        """Return whether a gem with its stones can stand around a tile."""
+    def _fits(self, x: int, y: int, away: int) -> bool:
+        """Return whether a gem with its stones can stand around a tile, farther than `away` tiles
+        from the plaza."""
         kind = self.node.terrain.kind
-        open_ground = x * x + y * y > FROM_PLAZA_TILES**2 and all(
+        open_ground = x * x + y * y > away**2 and all(
             kind(x + dx, y + dy) in (GRASS, SAND)
             for dx in range(-OPEN_ASIDE_TILES, OPEN_ASIDE_TILES + 1)
             for dy in range(-OPEN_ACROSS_TILES, OPEN_ACROSS_TILES + 1)

@@ -98,7 +98,6 @@ _QUOTES: Final[dict[str, Callable[[Entry], str]]] = {
     "loneliest": lambda one: f"The loneliest cairn is {one.who}'s: {one.n} tiles to the next.",
     "oldest": lambda one: f'{one.who} wrote on the oldest cairn: "{one.words}"',
     "hands": lambda one: f"{one.n} hands brought the fire to a landmark.",
-    "unseen": lambda one: f"Nobody has seen the landmark some {_part(one)} of the plaza.",
 }
 
 
@@ -150,7 +149,7 @@ _ANSWERS: Final[tuple[tuple[str, str | Callable[[Facts], str]], ...]] = (
         _who,
     ),
     (r"key in your back|wind|key", "It winds me up, {guest}. Nobody has to turn it."),
-    (r"grid|channels?|squares?", "Press G, or Grid, to see the squares, {guest}."),
+    (r"grid|channels?|squares?", "Press G to see the squares, {guest}."),
     (r"map", "Press O, or Map, to see where everybody is, {guest}."),
     (r"deer", "The deer are shy, {guest}. Walk past them at a distance."),
     (r"signposts?|landmarks?|mill|lighthouse|tower|wreck|windmill", _landmark),
@@ -158,7 +157,7 @@ _ANSWERS: Final[tuple[tuple[str, str | Callable[[Facts], str]], ...]] = (
     (r"friends?|invite|alone", "Press I, or Invite, {guest}, for a link to send to a friend."),
     (r"colou?r|hats?|ears|my name|look like", "Press N, or Book, then Name and face, {guest}."),
     (r"wave|dance|emotes?|laugh", "1 waves, {guest}, and the hand button has all gestures."),
-    (r"sounds?|music|mute", "Press V, or Sounds, to turn the sounds on or off, {guest}."),
+    (r"sounds?|music|mute", "Press V, or open the help, to turn the sounds on or off, {guest}."),
     (
         r"help|how (?:do|can)|what (?:can|do) (?:i|we|you) do|controls?|keys",
         "Walk with keys, stick or clicks, {guest}. Ask me about gems or landmarks.",

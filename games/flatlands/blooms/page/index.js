@@ -8,7 +8,6 @@ export function install({ state, view, hud, events, sound }) {
   const blooms = new Blooms(state.grown);
   state.grown.blooming = (x, y) => blooms.blooming(x, y);
   view.things.add({ type: 'Bloom', Pictures: Wreaths });
-  hud.tools.help.texts.add(30, 'When three people dance in one square for 8 seconds, it blooms for a day.');
   state.lacks.add(20, () => blooms.read(state) ?? blooms.missing(state));
   state.notes.add(80, NOTE);
   events.on('frame', () => {

@@ -18,7 +18,7 @@ const DAY = 86_400_000;                   // ms
 const SEEN_KEY = 'flatlands.book';        // node time, ms, of the newest line that was seen
 
 /** What the almanac says of each kind of entry.
- * @type {Record<string, { sign: string, say: (entry: Entry, landmarks: Landmarks) => [string, Place] }>} */
+ * @type {Record<string, { sign: string, say: (entry: Entry, landmarks: Landmarks) => [string, Place | null] }>} */
 const ENTRIES = {
   farthest: {
     sign: 'follow',
@@ -37,18 +37,15 @@ const ENTRIES = {
     say: ([, who, n, x, y, words]) => [`${who}’s cairn is the oldest: it has stood `
       + `${n < DAY ? 'since today' : daysOf(n)}. “${words}”`, placeAt(x, y, 'the oldest cairn')],
   },
+  empty: {
+    sign: 'book',
+    say: () => ['Nothing to tell yet: nobody has found or built anything.', null],
+  },
   hands: {
     sign: 'emote',
     say: ([, , n, i, j], landmarks) => {
       const place = landmarkAt(i, j, landmarks);
       return [`${n} ${n === 1 ? 'hand has' : 'hands have'} brought the fire to ${place.name}.`, place];
-    },
-  },
-  unseen: {
-    sign: 'flag',
-    say: ([, , , i, j], landmarks) => {
-      const place = landmarkAt(i, j, landmarks);
-      return [`Nobody has ever seen ${place.name}, ${fromPlaza(place.x, place.y)}.`, place];
     },
   },
 };

@@ -28,7 +28,9 @@ export function install({ client, state, view, hud, controls, events }) {
     if (!net.playing) return;
     ask('book');
     panels.closeCard();
+    panels.pages.replaceChildren(...hud.pages.all);
     hud.openDialog(panels.root);
+    events.emit('book');
   }
 
   function openAlmanac() {
@@ -38,8 +40,7 @@ export function install({ client, state, view, hud, controls, events }) {
   }
 
   hud.note(20, panels.card);
-  hud.deed({ letter: 'n', sign: 'book', label: 'Book', help: 'what you found and did, and your name and face', at: 30,
-    act: openBook });
+  hud.deed({ letter: 'n', sign: 'book', label: 'Book', at: 30, act: openBook });
   controls.targets.add(50, (cssX, cssY) => isOnBoard(view.tileAt(state, cssX, cssY)) ? openAlmanac : null);
   on.message('book', (rows) => {
     const lines = linesOf(rows, state), since = sinceSeen(lines, state);

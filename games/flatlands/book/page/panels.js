@@ -18,9 +18,10 @@ export class BookPanels {
     this.nothing = element('p', {}, 'Nothing yet. What you find and leave, what you do with others, and '
       + 'what others do while you are away will be written here.');
     this.lines = element('div', { class: 'lines' });
+    this.pages = element('div', {});
     const almanac = element('button', { type: 'button', class: 'quiet' }, 'Almanac');
     this.root = element('dialog', { class: 'help book panel', 'aria-label': 'Your book' },
-      element('header', {}, this.title, almanac, this.you), this.sums, this.nothing, this.lines,
+      element('header', {}, this.title, almanac, this.you), this.sums, this.nothing, this.lines, this.pages,
       element('form', { class: 'end', method: 'dialog' },
         element('button', { type: 'submit', class: 'play quiet' }, 'Close')));
     this.you.addEventListener('click', () => {

@@ -73,8 +73,7 @@ export function install({ client, state, view, minimap, map, hud, session, contr
   map.under.add(10, (ctx, picture) => drawAll(ctx, state, picture));
   hud.over.append(card.root, card.liveRegion);
   hud.room.watch(card.root);
-  hud.deed({ letter: 'c', sign: 'cairn', label: 'Leave a cairn', help: 'a heap of stones with one line', lasts: true, at: 50,
-    act: open });
+  hud.deed({ letter: 'c', sign: 'cairn', label: 'Leave a cairn', lasts: true, at: 50, act: open });
   state.steps.add(5, () => cairns.advance(state));
   NOTES.forEach((each, i) => state.notes.add(20 + i, each));
   session.shownErrors.add('cairn');

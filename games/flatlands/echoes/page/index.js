@@ -17,11 +17,11 @@ export function install({ state, view, hud, session, controls, events, sound }) 
   const echoes = new Echoes(state), note = new RaceNote(then(() => races.next()), then(() => races.stop()));
   const races = new Races(state, session, hud, sound, echoes, note);
   hud.note(60, note.root);
-  hud.deed({ letter: 'r', sign: 'race', label: 'Race', lasts: true, at: 40, act: () => races.next(),
-    help: 'from a signpost to the next one, against the fastest player’s echo' });
+  hud.key('r', () => races.next());
   view.flat.add(10, (ctx, _, screen) => drawCourses(ctx, echoes, screen));
   view.lights.add(10, (ctx, _, screen, lit) => drawRings(ctx, echoes, screen, RINGS_LIT * lit));
-  state.coursesOf = (post) => state.landmarks.courses(post);
+  // Where the server keeps nothing, there are no races.
+  if (hud.lasts) state.coursesOf = (post) => state.landmarks.courses(post);
   state.steps.add(20, () => echoes.advance());
   NOTES.forEach((each, i) => state.notes.add(90 + i, each));
   session.shownErrors.add('race');

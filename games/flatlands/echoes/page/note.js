@@ -1,8 +1,8 @@
-// The note about a race: where the player may race to, the clock of the race, and how it ended.
+// The note about a race: its clock, and how it ended.
 
 import { element, icon, show } from '../hud/element.js';
 
-/** What the note shows: the clock or '', a text, the word on its button or '', and whether the race can be stopped.
+/** What the note shows: the clock, a text, the word on its button or '', and whether the race can be stopped.
  * @typedef {{ clock: string, text: string, button: string, stop: boolean }} Shown */
 
 export class RaceNote {
@@ -25,13 +25,11 @@ export class RaceNote {
   show(what) {
     const { clock, text, button, stop } = what ?? { clock: '', text: '', button: '', stop: false };
     if (this.clock.textContent !== clock) this.clock.textContent = clock;
-    const shown = [what !== null, text, button, stop, clock === ''].join('\n');
+    const shown = [what !== null, text, button, stop].join('\n');
     if (shown === this.shown) return;
     this.shown = shown;
     this.text.textContent = text;
     this.word.textContent = button;
-    show(clock !== '', this.clock);
-    this.root.classList.toggle('offer', clock === '');
     show(button !== '', this.button);
     show(stop, this.close);
     show(what !== null, this.root);

@@ -1,4 +1,4 @@
-// What the player does about races: it reads at a signpost who holds which course, begins a race there, and learns
+// What the player does about races: it learns at a signpost who holds which course, begins a race there, and learns
 // how that has ended. It never touches the page by itself.
 
 import { PLOT_SIDE, RING } from '../landmarks.js';
@@ -60,26 +60,21 @@ export class Races {
     this.race = race;
     this.#read(state.sign, now);
     if (state.sign !== null) {
+      for (const each of state.sign.courses) each.best = this.holders.get(each.side);
       state.sign.chosen = race === null ? -1 : state.sign.courses.findIndex((each) => isOne(each, race.course));
     }
     if (race !== null) return this.#follow(race, now);
     if (this.result !== null && now < this.result.until) {
       return note.show({ clock: this.result.clock, text: this.result.text, button: '', stop: false });
     }
-    const [first] = state.sign?.courses ?? [];
-    // A newcomer first learns how to walk; and nothing covers the grid while it is shown.
-    const idle = this.hud.lasts && this.session.walked && !state.gridShown;
-    if (first === undefined || !idle) return note.show(null);
-    const text = `To ${first.name}: ${this.holders.get(first.side) ?? 'be the first'}`;
-    note.show({ clock: '', text, button: 'Race', stop: false });
+    note.show(null);
   }
 
   /** Begin a race at the signpost that is read: on the course at an `index` of its courses, or else on the one after
    * the last that was chosen. */
   next(index = -1) {
     const { state: { sign }, race, session, hud } = this;
-    if (!hud.lasts) return;
-    if (sign === null) return race === null ? hud.toast('Races begin at signposts, where paths meet.') : undefined;
+    if (sign === null) return race === null ? hud.toast('Races begin at signposts, where paths meet: choose a line of the board.') : undefined;
     const { courses } = sign, chosen = courses.findIndex((each) => race !== null && isOne(each, race.course));
     if (courses.length === 0) return hud.toast('No path leads from here to another signpost.');
     const { from, side } = courses[index < 0 ? (chosen + 1) % courses.length : index];
@@ -99,7 +94,7 @@ export class Races {
       this.holders.clear();
       this.readAt = now + READ_AFTER;
     }
-    if (sign === null || now < this.readAt || !this.hud.lasts) return;
+    if (sign === null || now < this.readAt) return;
     this.readAt = Infinity;
     if (sign.courses.length > 0) this.session.client.do.courses(sign.i, sign.j);
   }

@@ -34,9 +34,6 @@ export function install({ client, state, view, minimap, map, hud, session, event
   map.said.add(10, () => ember.goal?.mark.name ?? null);
   map.sights.add(10, () => ember.goal && placeOf(ember.goal.mark));
   hud.note(70, note.root);
-  hud.tools.help.texts.add(20, 'A fire burns on the plaza. Walk into it, and carry its ember to a dark landmark, which then '
-    + 'burns for a day. It soon goes out if you keep it: whoever touches you takes it, and it burns afresh. If you are alone, '
-    + 'wave to clockwork: it comes along, carries the ember for a while, and gives it back.');
   state.burns = (mark) => ember.fires.has(keyOf(mark));
   state.steps.add(1, () => {
     const now = state.clock.now(state.now);

@@ -11,10 +11,11 @@ import { GardenSheet } from './sheet.js';
 export function install({ client, state, view, hud, session, events, sound }) {
   addProps(GARDEN);
   const looks = new Looks(state.grown, (name) => NUMBERS[name]);
-  const sheet = new GardenSheet(hud.sheet('Plant with a gem', { letter: 'p', sign: 'flower', label: 'Plant', lasts: true, at: 70,
-    help: 'flowers, a hedge, a lantern or a stone, for a gem each' }), propPicture,
+  const sheet = new GardenSheet(hud.sheet('Plant', 'Plant with a gem'), propPicture,
   { sow: (kind) => planting.sow(kind), purse: () => planting.ask() });
   const planting = new Planting(state, client, sheet, sound, events);
+  if (hud.lasts) hud.key('p', events.emitter('plant'));
+  events.on('plant', () => hud.toggleSheet(sheet.sheet));
   state.grown.looks = looks;
   state.notes.add(50, NOTE);
   session.shownErrors.add('garden');

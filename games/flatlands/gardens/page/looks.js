@@ -13,8 +13,7 @@ const PLANT = 4;                          // a look is PLANT times the plant, pl
 /** What can be planted, from 1 on: its name, and the prop of view/props.js.
  * @type {{ name: string, many: string, prop: string }[]} */
 export const KINDS = [{ name: 'Flowers', many: 'flowers', prop: 'flowers' },
-  { name: 'Hedge', many: 'a hedge', prop: 'hedge' }, { name: 'Lantern', many: 'a lantern', prop: 'lantern' },
-  { name: 'Stone', many: 'a stone', prop: 'standingStone' }];
+  { name: 'Lantern', many: 'a lantern', prop: 'lantern' }];
 
 /** What the book says of what was planted. @type {import('../notes.js').Note} */
 export const NOTE = {

@@ -1,8 +1,7 @@
-// The pictures of what people plant, except the lantern, as props like those of view/props.js; and the mark on the
-// tile where the next one would stand.
+// The picture of flowers, a prop like those of view/props.js; and the mark on the tile where the next plant would
+// stand.
 
-import { LEAVES, ROCK_TONES } from '../view/palette.js';
-import { crown, fill, lit } from '../view/shapes.js';
+import { LEAVES } from '../view/palette.js';
 import { oval } from '../view/sprite.js';
 
 /** The heads of a bed of flowers. */
@@ -30,23 +29,6 @@ export const GARDEN = [
         }
         oval(ctx, x, y, 0.04, 0.04, '#e09a2c');
       }
-    },
-  },
-  {
-    // It is as wide as a tile, so that several in a row look like one.
-    name: 'hedge', shadow: 0.4, box: { left: -0.58, top: -0.86, right: 0.58, bottom: 0.2 },
-    paint(ctx) {
-      crown(ctx, [[-0.28, -0.16, 0.28], [0.28, -0.16, 0.28], [0, -0.14, 0.3], [-0.26, -0.5, 0.28], [0.26, -0.5, 0.28],
-        [0, -0.54, 0.28]], LEAVES[0]);
-      for (const [x, y] of [[-0.3, -0.34], [0.06, -0.2], [0.3, -0.5], [-0.06, -0.6]]) oval(ctx, x, y, 0.04, 0.04, '#ffffff');
-    },
-  },
-  {
-    name: 'standingStone', shadow: 0.36, box: { left: -0.4, top: -1.1, right: 0.4, bottom: 0.14 },
-    paint(ctx) {
-      lit(ctx, { dark: ROCK_TONES.face, middle: ROCK_TONES.top, light: ROCK_TONES.rim },
-        'M-.3 .06C-.34-.4-.26-.84-.04-1.02C.2-1.04 .32-.6 .32 .04C.1 .12-.14 .12-.3 .06', 0.07, 0.05);
-      fill(ctx, 'rgba(90, 120, 80, 0.5)', 'M-.28 .05C-.2-.1 .1-.02 .31 .03C.1 .11-.14 .11-.28 .05');
     },
   },
 ];

@@ -180,7 +180,7 @@ def test_each_gem_plants_one_thing_and_everybody_sees_it(world, two):
     assert "you have none left" in sow(world, ada, 2)
     assert purse(world, ada) == purse(world, bob) == 0
     world.run(60)
-    assert sow(world, bob, 1, 3) == "something already grows there"
+    assert sow(world, bob, 1, 1) == "something already grows there"
     # Who cannot pay keeps nobody else from planting.
     give(world, ada, 3)
     assert "you have none left" in sow(world, bob, 2) and sow(world, ada, 2) == ""
@@ -251,16 +251,16 @@ def test_a_gem_that_was_paid_when_the_node_died_is_planted_on_the_next_request(
 
     monkeypatch.setattr(gardens.Me, "write", die)
     with pytest.raises(GreenletExit):
-        ada.do("sow", 3, *east(1))
+        ada.do("sow", 2, *east(1))
         world.run(1)
     monkeypatch.undo()
     world.kill(0)
     ada.back(1)
     world.run(5)
     assert purse(world, ada) == 0 and grows(world, 1) == {0}
-    assert sow(world, ada, 1, 2) == "planting costs a gem, and you have none left: find one"
-    assert sow(world, ada, 1, 3) == "" and grows(world, 1) == {3}
-    assert sow(world, ada, 0, 3) == "planting costs a gem, and you have none left: find one"
+    assert sow(world, ada, 1, 1) == "planting costs a gem, and you have none left: find one"
+    assert sow(world, ada, 1, 2) == "" and grows(world, 1) == {2}
+    assert sow(world, ada, 0, 2) == "planting costs a gem, and you have none left: find one"
     world.check()
 
 
@@ -304,7 +304,7 @@ def test_a_player_from_afar_plants_nothing_over_what_its_node_does_not_know_yet(
     monkeypatch.setattr(part(world, Gardens, 1).plants.layer, "apply_stored", lambda *_: None)
     put(world, bob, MEADOW)
     assert grows(world, 1) == {0}
-    assert sow(world, bob, 1, 3) == "something already grows there"
+    assert sow(world, bob, 1, 1) == "something already grows there"
     put(world, ada, east(3))
     assert ada.cell("Gardens.plants", *east(1)) == 2
     assert purse(world, bob) == 1

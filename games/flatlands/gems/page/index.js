@@ -1,40 +1,48 @@
-// Gems: what the page shows of them, and the board.
+// Gems: what the page shows of them, and who found the most.
 
 import { pickUp } from '../things.js';
 import { drawDiamond, Gems } from '../view/gems.js';
 import { Board } from './board.js';
+import { Counter } from './counter.js';
 
 const GEM = 'Gem';                        // the name of the kind of things
 const ASKS_EVERY = 1000;                  // ms between two questions for the board
+const REFRESHES_EVERY = 10000;            // ms between questions while the book is open
 
 /** @param {import('../main.js').Game} game */
 export function install({ client, state, view, minimap, hud, events, sound }) {
-  const { on } = client, board = new Board(() => ask());
+  const { on } = client, board = new Board(), counter = new Counter(events.emitter('plant'));
   let askedAt = -Infinity;                // performance time, ms
+  /** @type {number | undefined} */
+  let refreshing = undefined;
 
-  /** Ask for the board, but not so often that the server would refuse it. */
-  function ask() {
+  /** Ask for the board as long as the book is open, but not so often that the server would refuse it. */
+  function keepAsking() {
     const now = performance.now();
-    if (!client.net.playing || now - askedAt < ASKS_EVERY) return;
+    if (!client.net.playing || now < askedAt + ASKS_EVERY) return;
     askedAt = now;
     client.do.scores();
+    clearTimeout(refreshing);
+    refreshing = setTimeout(() => board.root.checkVisibility() && keepAsking(), REFRESHES_EVERY);
   }
 
   view.things.add({ type: GEM, Pictures: Gems });
   minimap.kinds.set(GEM, ({ ctx, dpr }, px, py, id) => drawDiamond(ctx, px, py, id, dpr));
-  hud.putSheet(board, { letter: 'b', sign: 'board', label: 'Board', help: 'who found the most gems', lasts: true, at: 60 });
-  hud.readingsPanel.strip.append(board.counter.root);
-  hud.root.append(board.liveRegion);
-  hud.tools.help.texts.add(10, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
-    + 'another then appears somewhere else.');
+  if (hud.lasts) hud.pages.add(10, board.root);
+  hud.readingsPanel.strip.append(counter.chip.root);
+  hud.root.append(counter.liveRegion);
   on.begun(() => client.do.scores());
-  on.message('board', (gems, place, of, top) => board.show({ gems, place, of }, top));
+  on.message('board', (gems, place, of, top) => {
+    counter.count({ gems, place, of });
+    board.show({ gems, place, of }, top);
+  });
   on.message('found', (id, version, gems, place, of) => {
     const gem = pickUp(state, id, version), { x, y } = gem ?? state.here;
     const flies = (gem !== null || view.things.isUnseen(id)) && !state.still && !document.hidden;
     sound.chime();
-    board.won({ gems, place, of }, flies ? { ...view.pictureOf(id), ...view.pointOf(state, x, y) } : null);
+    counter.won({ gems, place, of }, flies ? { ...view.pictureOf(id), ...view.pointOf(state, x, y) } : null);
   });
-  events.on('purse', (gems, flies) => board.have(gems, flies));
-  return board;
+  events.on('book', keepAsking);
+  events.on('purse', (gems, flies) => counter.have(gems, flies));
+  return { board, counter };
 }

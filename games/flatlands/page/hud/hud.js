@@ -3,6 +3,7 @@
 // (`toast`, `hint`), what the player opens beside the map (`sheet`), the chat at the lower left, and what can be done in the menu
 // there (`deed`). A new panel is one of these, made by its own module: it needs no CSS.
 
+import { Ordered } from '../ordered.js';
 import { AtlasPanel } from './atlas.js';
 import { Chat } from './chat.js';
 import { byTouch, element, icon, show } from './element.js';
@@ -58,9 +59,11 @@ export class Hud {
     this.liveRegion = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
     // A wave is returned at once.
     this.emote = () => events.emit('waveBack') || this.ring.toggle();
+    /** @type {Ordered<HTMLElement>} What the book has besides its lines. */
+    this.pages = new Ordered();
     /** Whether the server keeps what lasts. */
     this.lasts = document.querySelector('meta[name=forgets][content=always]') === null;
-    this.tools = new Tools({ chat: () => this.chat.open(), emote: this.emote }, this.lasts, focusWorld);
+    this.tools = new Tools({ chat: () => this.chat.open(), emote: this.emote, sound: says('sound') }, this.lasts, focusWorld);
     const world = element('button', { type: 'button', class: 'world', 'aria-label': 'Map of everybody',
       title: 'Map of everybody (O)' }, icon('globe'));
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
@@ -102,48 +105,41 @@ export class Hud {
   #addAll() {
     /** @type {import('../events.js').Events['emitter']} */
     const says = (name) => this.events.emitter(name);
-    const add = (at, letter, sign, label, help, act, more = {}) =>
-      this.deed({ letter, sign, label, help, act, at, ...more });
-    add(0, 'e', 'emote', 'Wave', 'ring of emotes', this.emote, { elsewhere: true });
-    add(1, 'o', 'globe', 'Map', 'who is where in the world, and an arrow to any place', says('map'), { elsewhere: true });
-    add(2, 'm', 'people', 'Near', 'who and what is near', says('near'), { elsewhere: true });
-    add(10, 'h', 'home', 'Home', 'to the plaza, and back again', says('home'));
-    add(20, 'i', 'invite', 'Invite', 'a link for a friend', says('invite'));
-    this.sound = add(100, 'v', 'sound', 'Sounds', 'on or off', says('sound'));
-    this.grid = add(101, 'g', 'grid', 'Grid', 'squares, channels, margins', says('grid'));
-    add(102, '', 'help', 'Help', 'how to play', () => {
-      this.tools.help.fill();
-      this.#showDialog(this.tools.help.root);
-    });
+    const { tools } = this;
+    for (const [letter, act] of /** @type {[string, () => void][]} */ ([['e', this.emote], ['o', says('map')],
+      ['m', says('near')], ['v', says('sound')], ['g', says('grid')]])) tools.keys.set(letter, act);
+    this.deed({ at: 10, letter: 'h', sign: 'home', label: 'Home', act: says('home') });
+    this.deed({ at: 20, letter: 'i', sign: 'invite', label: 'Invite', act: says('invite') });
+    this.deed({ at: 100, letter: '', sign: 'help', label: 'Help', act: () => this.#showDialog(tools.help.root) });
   }
 
   /** Show a note when none before it has anything to say. The banner has the place 0, toasts have 10, hints 30, what
-   * the player waits for 40, and who is followed 80. One with the class `offer` gives way to those after it, too.
+   * the player waits for 40, and who is followed 80.
    * @param {number} at @param {HTMLElement} root */
   note(at, root) {
     this.notes.add(at, root);
     this.room.watch(root);
   }
 
-  /** Return a new sheet with a heading; add what it shows to its `root`. The key and the menu entry of `deed`, whose label is
-   * the sheet's name, open and close it.
-   * @param {string} heading @param {Omit<Deed, 'act'>} deed */
-  sheet(heading, deed) {
-    const sheet = new Sheet(deed.label, heading);
-    this.putSheet(sheet, deed);
-    return sheet;
-  }
-
-  /** Let the key and the menu entry of a deed open and close a sheet.
-   * @param {Sheet} sheet @param {Omit<Deed, 'act'>} deed */
-  putSheet(sheet, deed) {
+  /** Return a new sheet; add what it shows to its `root`. `label` is its name. */
+  sheet(label, heading) {
+    const sheet = new Sheet(label, heading);
     sheet.giveFocusBack = () => this.focusWorld();
     this.beside.append(sheet.root);
     this.room.watch(sheet.root);
-    this.deed({ ...deed, act: () => {
-      this.hint(null);                    // there may be no room for both
-      sheet.toggle();
-    } });
+    return sheet;
+  }
+
+  /** Open a sheet, or close it. */
+  toggleSheet(sheet) {
+    this.hint(null);                      // there may be no room for both
+    sheet.toggle();
+  }
+
+  /** Let the key of a letter do something that no entry of the menu does.
+   * @param {() => void} act */
+  key(letter, act) {
+    this.tools.keys.set(letter, act);
   }
 
   /** Let the player do something by a key and an entry of the menu, which is returned.
@@ -281,14 +277,11 @@ export class Hud {
     return closeSheet();
   }
 
-  setSound(on, sings) {
-    const [sign, word] = this.sound.children;
-    sign.replaceWith(icon(on ? 'sound' : 'silence'));
-    word.textContent = sings ? 'Mute squares' : on ? 'Mute sounds' : 'Unmute sounds';
+  setSound(on) {
+    this.tools.help.sound.textContent = on ? 'Mute sounds' : 'Unmute sounds';
   }
 
   setGrid(on) {
-    this.grid.setAttribute('aria-pressed', String(on));
     show(on, this.tools.legend);
     this.readingsPanel.open(on);
     if (on) this.hint(null);              // on the smallest screens there is no room for both

@@ -1,4 +1,4 @@
-// A sheet: what a player opens beside the world and reads while walking on, such as the board of gems. One at
+// A sheet: what a player opens beside the world and reads while walking on, such as what can be planted. One at
 // a time is open.
 
 import { element, icon, show } from './element.js';

@@ -2,30 +2,29 @@
 // the key of each.
 
 import { walkingKeys } from '../keys.js';
-import { element, icon, show } from './element.js';
+import { Ordered } from '../ordered.js';
+import { element, icon } from './element.js';
 import { Help } from './help.js';
 import { makeLegend } from './legend.js';
 
 const LATER = 90;                         // the place of a deed that names none
 
 /**
- * What a player can do: by the letter of its key ('' if it has none), and by an entry of the menu, unless
- * `elsewhere` says that another button does it. `sign` is the picture, one of ICONS or a path, and `help` what the help says.
- * One that `lasts` is hidden where the server keeps nothing. `at` is its place among them, from 0 on: those from 100 on are at the end.
- * @typedef {{ letter: string, sign: string, label: string, help: string, act: () => void, lasts?: boolean,
- * elsewhere?: boolean, at?: number }} Deed
+ * What a player can do by an entry of the menu, and by the letter of its key ('' if it has none). `sign` is the picture, one of
+ * ICONS or a path. One that `lasts` is hidden where the server keeps nothing. `at` is its place in the menu.
+ * @typedef {{ letter: string, sign: string, label: string, act: () => void, lasts?: boolean, at?: number }} Deed
  */
 
 export class Tools {
-  /** `on` has { chat(), emote() }; `lasts`: the server keeps what lasts; `giveFocusBack` gives the focus to the world.
+  /** `on` has { chat(), emote(), sound() }; `lasts`: the server keeps what lasts; `giveFocusBack` gives the focus to the world.
    * @param {any} on @param {boolean} lasts @param {() => void} giveFocusBack */
   constructor(on, lasts, giveFocusBack) {
-    /** @type {Deed[]} */
-    this.deeds = [];
+    /** @type {Map<string, () => void>} What the key of each letter does. */
+    this.keys = new Map();
     this.lasts = lasts;
-    /** @type {Map<Deed, HTMLElement>} */
-    this.entryOf = new Map();
-    this.help = new Help(this.deeds, walkingKeys(/** @type {any} */ (navigator).keyboard));
+    /** @type {Ordered<HTMLElement>} */
+    this.menu = new Ordered();
+    this.help = new Help(walkingKeys(/** @type {any} */ (navigator).keyboard), on.sound);
     this.giveFocusBack = giveFocusBack;
     this.entries = element('div', { class: 'entries panel' });
     this.more = button('more', 'More', 'More', () => this.#openMore(!this.isOpen));
@@ -46,38 +45,29 @@ export class Tools {
     this.legend = makeLegend();
   }
 
-  /** Add a deed; return its entry of the menu.
+  /** Add a deed.
    * @param {Deed} deed */
-  add(deed) {
-    const { letter, sign, label } = deed;
+  add({ letter, sign, label, act, lasts = false, at = LATER }) {
+    if (lasts && !this.lasts) return;
     const entry = element('button', { type: 'button', 'aria-keyshortcuts': letter || false }, icon(sign),
       element('span', { class: 'word' }, label), element('kbd', { class: 'fine', 'aria-hidden': 'true' }, letter.toUpperCase()));
     entry.addEventListener('click', () => {
       this.#openMore(false);
       // After a click keys must control the walk again, unless the deed opens something.
       this.giveFocusBack();
-      deed.act();
+      act();
     });
-    const { at = LATER } = deed, after = this.deeds.filter((other) => (other.at ?? LATER) > at);
-    this.deeds.splice(this.deeds.length - after.length, 0, deed);
-    this.entryOf.set(deed, entry);
-    show(!deed.lasts || this.lasts, entry);
-    const next = after.find((other) => !other.elsewhere);
-    if (!deed.elsewhere) this.entries.insertBefore(entry, (next && this.entryOf.get(next)) ?? null);
-    return entry;
-  }
-
-  /** Return whether there is a deed with this letter. */
-  has(letter) {
-    return this.deeds.some((each) => each.letter === letter);
+    if (letter !== '') this.keys.set(letter, act);
+    this.menu.add(at, entry);
+    this.entries.replaceChildren(...this.menu.all);
   }
 
   /** Handle the key of a letter; return whether it does anything. */
   press(letter) {
-    const deed = this.deeds.find((each) => each.letter === letter);
-    if (deed === undefined || (deed.lasts && !this.lasts)) return false;
+    const act = this.keys.get(letter);
+    if (act === undefined) return false;
     this.#openMore(false);
-    deed.act();
+    act();
     return true;
   }
 

@@ -15,6 +15,9 @@ const GOLD = '#ffe9b0', OUTLINE = 'rgba(20, 26, 36, 0.92)';
 const BOARD = '#f3e2bd', EDGE = '#8a6239', INK = '#3f2c1b', ARROWS = '#a2552c';
 const COURSE = '#1f6f8b', CHOSEN = 'rgba(255, 209, 102, 0.85)';
 
+/** What stands above the courses. */
+const RACE = 'Race to';
+
 const boards = new Lru(8);
 
 /** Where the rows of courses are on the board of this frame, in device px. */
@@ -45,7 +48,7 @@ export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
   const { sign } = state;
   offered.count = 0;
   if (sign === null || sign.directions.length + sign.courses.length === 0) return;
-  // If there is no room for all of it, courses are left out: R begins a race all the same.
+  // If there is no room for all of it, courses are left out: the key begins a race all the same.
   const all = boardOf(sign.directions, sign.courses, sign.chosen, dpr), room = boardPlace(all, state, screen, pageDpr);
   const count = room.free || sign.directions.length === 0 ? sign.courses.length : 0;
   const board = count > 0 ? all : boardOf(sign.directions, [], -1, dpr);
@@ -73,12 +76,14 @@ function boardPlace({ width, height }, { sign, here, panels }, screen, pageDpr) 
   return { x, y, free: found !== undefined };
 }
 
-/** Return the picture of a board with a line for each direction and each course, one of which may be chosen. */
+/** Return the picture of a board with a line for each direction, and for each course, one of which may be chosen. A course shows
+ * how fast it was run, if that is known, instead of how long it is. */
 function boardOf(directions, courses, chosen, dpr) {
   const key = JSON.stringify([directions, courses, chosen, dpr]), known = boards.get(key);
   if (known !== undefined) return known;
   const font = `700 ${SIZE}px ${FONT}`, first = directions.length, rule = first > 0 && courses.length > 0 ? RULE : 0;
-  const rows = [...directions, ...courses].map(({ name, away, turn }) => ({ name, away: String(away), turn }));
+  const heading = courses.length > 0 ? [{ name: RACE, away: '', turn: NaN }] : [];
+  const rows = [...directions, ...heading, ...courses].map(({ name, away, turn, best = String(away) }) => ({ name, away: best, turn }));
   const names = Math.max(...rows.map(({ name }) => widthOf(name, font)));
   const fars = Math.max(...rows.map(({ away }) => widthOf(away, font)));
   const w = Math.ceil(2 * PAD_X + ARROW + names + FAR_GAP + fars), h = rows.length * LINE + 2 * PAD_Y + rule;
@@ -101,11 +106,12 @@ function boardOf(directions, courses, chosen, dpr) {
     ctx.fillStyle = EDGE;
     if (i === first && rule > 0) ctx.fillRect(2 + PAD_X, y - (LINE + RULE) / 2 - 0.5, w - 2 * PAD_X, 1);
     ctx.fillStyle = CHOSEN;
-    if (chosen >= 0 && i === first + chosen) ctx.fillRect(4, y - LINE / 2, w - 4, LINE);
-    drawArrow(ctx, 2 + PAD_X + 6, y, turn, style);
+    if (chosen >= 0 && i === first + 1 + chosen) ctx.fillRect(4, y - LINE / 2, w - 4, LINE);
+    const left = 2 + PAD_X + (Number.isNaN(turn) ? 0 : ARROW);
+    if (!Number.isNaN(turn)) drawArrow(ctx, 2 + PAD_X + 6, y, turn, style);
     ctx.fillStyle = i < first ? INK : COURSE;
     ctx.textAlign = 'left';
-    ctx.fillText(name, 2 + PAD_X + ARROW, y + 0.5);
+    ctx.fillText(name, left, y + 0.5);
     ctx.textAlign = 'right';
     ctx.fillText(away, 2 + w - PAD_X, y + 0.5);
   });

@@ -145,7 +145,7 @@ def test_hints_legend_and_tools_never_cover_each_other_or_the_player(alone, play
     page.locator(".tally", has_text="and 11 others").wait_for()
     fixed = (".map", ".tools", ".tally")
     entries = page.locator(".tools .entries button:visible .word")
-    names = "Home, Invite, Book, Race, Leave a cairn, Board, Plant, Mute sounds, Grid, Help"
+    names = "Home, Invite, Book, Leave a cairn, Help"
 
     def walker(size):
         return ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
@@ -176,7 +176,7 @@ def test_hints_legend_and_tools_never_cover_each_other_or_the_player(alone, play
         all_within(boxes(page, ".entries", ".tools > button"), size)
         page.keyboard.press("Escape")
         assert boxes(page, ".entries") == []
-    use_tool(page, "Grid")
+    page.keyboard.press("g")
     page.get_by_label("Legend").wait_for()
     for size in at_each(page, sizes):
         shown = boxes(page, ".legend", ".readings .list", *fixed, ".stick")
@@ -286,7 +286,6 @@ def test_of_all_notes_the_most_important_one_is_shown(alone, play):
         note.append(`an ${sort}`, document.createElement('button'));
         return note;
       };
-      hud.note(60, globalThis.offer = more('offer'));
       hud.note(70, globalThis.other = more('other'));
       hud.hint('a hint');
       hud.toast('a toast');
@@ -299,12 +298,11 @@ def test_of_all_notes_the_most_important_one_is_shown(alone, play):
         ("flatlands.lookout.hud.notes.toastNote.replaceChildren()", "a hint"),
         ("flatlands.lookout.hud.notes.hintNote.replaceChildren()", "an other"),
         ("other.hidden = true", "who is followed"),
-        ("flatlands.lookout.hud.notes.followNote.hidden = true", "an offer"),
     ):
         assert left in page.evaluate(READ)
         page.evaluate(hide)
         assert page.evaluate(SEEN) == [left]
-        buttons = page.locator(".offer button:visible, .other button:visible")
+        buttons = page.locator(".other button:visible")
         assert buttons.count() == left.startswith("an ")
 
 
@@ -326,11 +324,7 @@ def test_help_wording_and_letters_fit_the_device_at_hand(alone, play):
         assert page.get_by_text("Arrows or Z Q S D").is_visible() == keys
         assert page.get_by_text("Touch an arrow").is_hidden() == keys
         assert page.get_by_text("Escape", exact=True).is_visible() == keys
-        # What a newcomer needs comes first, and all else only to those who ask for it.
-        lines, rule = page.locator(".help dt:visible"), page.get_by_text("each square is a channel")
-        assert lines.count() == 6 and not rule.is_visible()
-        page.get_by_text("More", exact=True).locator("visible=true").last.click()
-        assert lines.count() > 12 and rule.is_visible()
+        assert page.locator(".help dt:visible").count() == 8
         if keys:
             letters_go_by_what_is_printed_and_walking_keys_by_their_place(page)
         # However long the help is, the way to close it is in view.

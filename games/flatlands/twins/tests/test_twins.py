@@ -60,7 +60,15 @@ def partners(player):
 def test_the_highest_numbers_of_gems_and_twin_stones_fit_into_a_plot():
     world = World("flatlands", options=Options(walkers=0, deer=0, gems=60, twins=40))
     scout, _ = found(world)
-    assert len(scout.things("Gem")) > 60 and len(scout.things("Twin")) > 10
+    assert len(scout.things("Gem")) > 60 and len(scout.things("Twin")) > 5
+
+
+def test_a_newcomer_comes_upon_one_pair_of_twin_stones():
+    world = start(1, twins=1)
+    scout, _ = found(world)
+    world.run(5)
+    near = [twin for twin in scout.things("Twin") if dist((twin.x, twin.y), (0, 0)) < 60]
+    assert len(near) == 1
 
 
 def test_nobody_can_be_at_two_twin_stones_of_one_plot():

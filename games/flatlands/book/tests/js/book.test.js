@@ -57,7 +57,7 @@ test('a day has a name', () => {
 test('each entry of the almanac is a sentence, with the place that it is about', () => {
   const day = 24 * HOUR, entries = [['farthest', 'Ben', 2, 3, -2, ''], ['loneliest', 'Cid', 212, -9, 0, 'alone'],
     ['oldest', 'Ann', 3.5 * day, 4, 4, 'hi'], ['oldest', 'Ann', 3, 4, 4, 'hi'], ['hands', '', 3, 3, -2, ''],
-    ['unseen', '', 0, 3, -2, ''], ['toString', '', 0, 0, 0, '']];
+    ['empty', '', 0, 0, 0, ''], ['toString', '', 0, 0, 0, '']];
   const lines = almanacOf(entries, LANDMARKS);
   assert.deepEqual(lines.map(({ text }) => text), [
     'Ben went farthest: to Kettle Oak, 528 tiles east of the plaza.',
@@ -65,7 +65,7 @@ test('each entry of the almanac is a sentence, with the place that it is about',
     'Ann’s cairn is the oldest: it has stood for 3 days. “hi”',
     'Ann’s cairn is the oldest: it has stood since today. “hi”',
     '3 hands have brought the fire to Kettle Oak.',
-    'Nobody has ever seen Kettle Oak, 528 tiles east of the plaza.',
+    'Nothing to tell yet: nobody has found or built anything.',
   ]);
   assert.deepEqual(lines[1].place, { x: -8.5, y: 0.5, name: 'the loneliest cairn' });
 });

@@ -2,7 +2,7 @@
 
 from games.flatlands.gems.tests.browser.test_gems import GEMS, find_gem, garden, gems_lie
 from games.flatlands.tests.browser.acts import PAINTED, PHONE, far, go
-from tests.browser.pages import use_tool, wait_for
+from tests.browser.pages import wait_for
 
 __all__ = ["garden"]
 
@@ -52,7 +52,7 @@ def test_a_player_that_has_found_a_gem_plants_it_and_another_player_sees_it(gard
     go(ada, x, y - 12)
     sheet.wait_for(state="hidden")
     ada.keyboard.press("n")
-    ada.get_by_text("You planted a hedge").wait_for()
-    # By touch: the menu opens, and says what is missing.
-    use_tool(bob, "Plant")
+    ada.get_by_text("You planted a lantern").wait_for()
+    # Without a gem it says what is missing.
+    bob.keyboard.press("p")
     bob.get_by_text("Each costs a gem: find one first.").wait_for()

@@ -34,10 +34,10 @@ const cells = (col, row, layer, ...triples) => [P.CELLS, col, row, layer, false,
 
 test('tiles look worn, or like roads, and have what is planted there', () => {
   const { looks } = grownBy(cells(-1, 2, WORN, 0, 0, 1, 1, 0, 2, 2, 0, 5, 3, 0, 6, 15, 0, 200),
-    cells(-1, 2, PLANTS, 1, 0, 3, 15, 0, 99));
+    cells(-1, 2, PLANTS, 1, 0, 1, 15, 0, 99));
   assert.deepEqual([0, 1, 2, 3].map((x) => looks.worn(x - 4, 8)), [0, 1, 1, 2]);
   assert.equal(looks.worn(-1, 11), 2);
-  assert.deepEqual([[-4, 8], [-3, 8], [-1, 11], [5, 5]].map(([x, y]) => looks.plant(x, y)), [0, 3, 4, 0]);
+  assert.deepEqual([[-4, 8], [-3, 8], [-1, 11], [5, 5]].map(([x, y]) => looks.plant(x, y)), [0, 1, 2, 0]);
 });
 
 test('the page knows which tiles look different, even if some of them are forgotten', () => {
@@ -75,11 +75,11 @@ test('a plant stands where it was planted, and nothing else does', () => {
   window.look(16, 16);
   const [x, y] = Array.from({ length: 256 }, (_, i) => [i % 16, Math.floor(i / 16)])
     .find(([column, row]) => standingOn(window, column, row, place) > 0 && window.path(column, row) > 40);
-  assert.ok(!['hedge'].includes(PROPS[standingOn(window, x, y, place) - 1].name));
+  assert.ok(!['lantern'].includes(PROPS[standingOn(window, x, y, place) - 1].name));
   looks.side = 16;
   looks.squares.set('1:1', Uint8Array.from({ length: 256 }, (_, i) => i === y * 16 + x ? 8 : 0));
   window.look(16, 16);
-  assert.equal(standingOn(window, x, y, place), NUMBERS.hedge);
+  assert.equal(standingOn(window, x, y, place), NUMBERS.lantern);
 });
 
 test('how many gems are left to plant is shown once that is known, and once a new one has come', () => {

@@ -53,13 +53,13 @@ def gems_lie(page):
 
 
 def counter(page):
-    return page.get_by_role("button", name=re.compile("Open the board"))
+    return page.get_by_role("button", name=re.compile("Plant with a gem"))
 
 
 def has_found(page):
     """Return how many gems a page counts, once it counts one and no other flies to it."""
     # The page reads the number out once it has found no other gem for a while.
-    wait_for(page, "() => flatlands.parts.gems.liveRegion.textContent !== ''")
+    wait_for(page, "() => flatlands.parts.gems.counter.liveRegion.textContent !== ''")
     wait_for(page, "() => document.querySelectorAll('.flight').length === 0")
     return page.locator(".gems .text").inner_text()
 
@@ -92,49 +92,49 @@ def test_a_player_that_walks_over_a_gem_gets_it_and_all_see_it_on_the_board(gard
     # On the way it may have walked over others.
     found = has_found(ada)
     assert f"{found} gem" in (spoken := counter(ada).text_content())
-    assert spoken.endswith(", 1st of 1. Open the board.")
+    assert spoken.endswith(", 1st of 1. Plant with a gem.")
     wait_for(bob, f"(gem) => !({GEMS})().some((one) => one.slice(0, 2).join() === gem)", gem)
     assert counter(bob).is_hidden()
     # Steps and the ember, which both may be heard, have other sounds.
     wait_for(ada, f"flights === {found} && {CHIMES} === {found}")
     assert bob.evaluate(f"[flights, {CHIMES}]") == [0, 0]
     wait_for(ada, "() => document.querySelectorAll('.flight').length === 0")
-    # The board, by a key.
-    board = bob.get_by_role("dialog", name="Board")
-    bob.keyboard.press("b")
-    board.wait_for()
-    assert bob.evaluate("document.activeElement.ariaLabel") == "Board"
-    # This waits for a later request: the answer to that of the key may be older.
-    rows = bob.get_by_role("listitem").filter(has_text="Ada")
-    eventually(lambda: rows.count() == 1, "Ada is on the board", 25)
-    assert rows.inner_text().split() == ["1", "Ada", found]
-    assert board.get_by_text("You have found none yet").is_visible()
-    walk(bob, "d", 1)
-    assert board.is_visible()
-    bob.keyboard.press("Escape")
-    board.wait_for(state="hidden")
-    assert bob.evaluate("document.activeElement.id") == "world"
-    # The board by a click; walking goes on.
+    # The board is in the book.
+    for page, own in ((bob, 0), (ada, 1)):
+        board = page.get_by_role("region", name="Most gems")
+        page.keyboard.press("n")
+        rows = board.get_by_role("listitem").filter(has_text="Ada")
+        eventually(lambda rows=rows: rows.count() == 1, "Ada is on the board", 25)
+        assert rows.inner_text().split() == ["1", "Ada", found]
+        assert board.locator("li.own").count() == own
+        assert board.get_by_text("You have found none yet").is_visible() == (not own)
+        page.keyboard.press("Escape")
+        board.wait_for(state="hidden")
+    # The counter opens what can be planted; walking goes on.
     counter(ada).click()
-    board = ada.get_by_role("dialog", name="Board")
-    eventually(lambda: board.locator(".own").count() == 1, "the own row is marked", 25)
-    assert board.locator("li.own").inner_text().split() == ["1", "Ada", found]
+    sheet = ada.get_by_role("dialog", name="Plant")
+    sheet.get_by_role("button", name="Lantern").wait_for()
+    walk(ada, "a", 1)
+    assert sheet.is_visible()
     tab_to(ada, "Close")
     ada.keyboard.press("Enter")
-    board.wait_for(state="hidden")
-    walk(ada, "a", 1)
+    sheet.wait_for(state="hidden")
+    assert ada.evaluate("document.activeElement.id") == "world"
 
 
 def test_gems_are_counted_for_the_browser_and_sounds_stay_muted(garden, play):
     page = play("Ada", url=garden.url, script=COUNT_SOUNDS)
     gems_lie(page)
-    use_tool(page, "Mute sounds")
+    use_tool(page, "Help")
+    page.get_by_role("button", name="Mute sounds").click()
+    page.keyboard.press("Escape")
     find_gem(page)
     found, key = has_found(page), "localStorage.getItem('flatlands.key')"
     assert page.evaluate(TONES) == 0
     secret = page.evaluate(key)
     assert re.fullmatch("[0-9a-f]{32}", secret)
-    use_tool(page, "Unmute sounds")
+    use_tool(page, "Help")
+    page.get_by_role("button", name="Unmute sounds").click()
     wait_for(page, f"{CHIMES} === 1")
     # Another window at the same time is somebody else. Later it is the same player with its gems.
     other = page.context.new_page()
@@ -142,7 +142,7 @@ def test_gems_are_counted_for_the_browser_and_sounds_stay_muted(garden, play):
     wait_for(other, "flatlands.net.identity.keep === flatlands.net.identity.window")
     enter(other, "Ada again")
     # It was sent who has found gems.
-    wait_for(other, "flatlands.parts.gems.list.children.length === 1")
+    wait_for(other, "flatlands.parts.gems.board.list.children.length === 1")
     assert counter(other).is_hidden()
     other.close()
     page.close()
@@ -172,10 +172,11 @@ def test_gems_count_where_nothing_is_kept_and_do_not_fly_with_reduced_motion(gar
 def test_a_server_without_a_store_shows_neither_counter_nor_board(play):
     with inside() as server:
         page = play("Wren", url=server.url)
-        page.keyboard.press("b")
+        page.keyboard.press("p")
         walk(page, "d", 1)
         assert counter(page).is_hidden()
-        assert page.get_by_role("dialog", name="Board").is_hidden()
-        page.get_by_role("button", name="More").click()
-        assert page.get_by_role("button", name="Board").is_hidden()
+        assert page.get_by_role("dialog", name="Plant").is_hidden()
+        page.keyboard.press("n")
+        page.get_by_role("button", name="Almanac").wait_for()
+        assert page.get_by_role("region", name="Most gems").count() == 0
         page.context.close()

@@ -17,7 +17,7 @@ REACH: Final = 7
 
 #: Tiles within which a player that sees a landmark has found it: fewer than lie between it and the
 #: border of its part. A page asks from within eleven, once the landmark is on its screen.
-FOUND_FROM: Final = 12
+FOUND_FROM: Final = 23
 
 #: Tiles across a part of the world, and the fewest from a landmark to the border of its part.
 PART: Final = 160

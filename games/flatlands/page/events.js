@@ -46,6 +46,9 @@
  * What main.js says:
  * @property {[]} frame       a frame is about to be drawn, while somebody plays
  *
+ * @property {[word: string]} did  the player has done something, such as 'gem': see did.js
+ * @property {[]} barred      no way leads to where the player wants to go
+ *
  * And what a part of the game says to another one:
  * @property {[]} book        the player opens its book
  * @property {[]} plant       the player wants to plant something, or no longer

@@ -12,6 +12,7 @@ import { install as installInvitations } from './invitations.js';
 import { Lookout } from './lookout.js';
 import { Measures } from './measures.js';
 import { Navigation } from './navigation.js';
+import { install as installNext } from './next.js';
 import { PARTS } from './parts.js';
 import { advanceScene } from './scene.js';
 import { Session } from './session.js';
@@ -75,7 +76,7 @@ const lookout = new Lookout(state, hud, map, net, spectator, live, events);
 state.notes.add(70, SPARK);
 /** @type {Game} */
 const game = { client, events, state, view, minimap, map, hud, session, navigation, controls, sound };
-for (const install of [installInvitations, installSoundscape, installSurroundings, installTalk]) install(game);
+for (const install of [installInvitations, installNext, installSoundscape, installSurroundings, installTalk]) install(game);
 const parts = Object.fromEntries(Object.entries(PARTS).map(([name, { install }]) => [name, install(game)]));
 client.on.applied((message) => lookout.message(message));
 const measures = new Measures(state, net);

@@ -181,7 +181,9 @@ export class Navigation {
       state.goal = { x: route.goal[0] / UNIT, y: route.goal[1] / UNIT, at: performance.now() };
     } else if (route.ended) {
       this.route = null;
-      if (!route.leads) this.hud.toast(this.#whatBars(route.goal));
+      if (route.leads) return;
+      this.hud.toast(this.#whatBars(route.goal));
+      this.events.emit('barred');
     }
   }
 

@@ -4,7 +4,7 @@ import { isInRing, Landmarks } from './landmarks.js';
 
 /** @typedef {import('./state.js').State} State */
 
-const FOUND_FROM = 11;                    // tiles from a landmark on the screen within which it is found
+const FOUND_FROM = 22;                    // tiles from a landmark on the screen within which it is found
 const SHOWN_AROUND = 80;                  // tiles along each axis in which landmarks are shown
 
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth',

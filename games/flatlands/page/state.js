@@ -3,6 +3,7 @@
 
 import { Atlas } from './atlas.js';
 import { skyAt } from './day.js';
+import { Did } from './did.js';
 import { Grown } from './grown.js';
 import { Landmarks } from './landmarks.js';
 import { Ordered } from './ordered.js';
@@ -158,7 +159,15 @@ export class State {
      * click, and its performance time, ms. */
     this.goal = null;
 
+    /** What the player of this browser has done at least once. */
+    this.did = new Did();
+    /** @type {Set<number>} Ids of the players to whom the next step has let this page's player wave. */
+    this.greeted = new Set();
+
     // What parts of the game add.
+    /** @type {Ordered<(state: State) => import('./next.js').Step | null>} What there may be to do next: the first one that is not
+     * null is shown. */
+    this.next = new Ordered();
     /** @type {Ordered<(state: State) => void>} What is brought up to date in each frame, once it is known what lies and stands
      * where. */
     this.steps = new Ordered();

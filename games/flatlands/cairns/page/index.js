@@ -11,6 +11,7 @@ import { CairnCard, CairnDialog } from './panels.js';
 const STONE_EVERY = 2000;                 // ms
 // Tiles from the foot of a cairn to the tip of its card.
 const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
+const FROM_PLAZA = 60;                    // tiles: so far out a cairn is a next step
 const SHOWN_FROM = 1.2;                   // css px per tile of the map of everybody
 const [{ light: STONE }] = FIELDSTONE_TONES;
 
@@ -34,7 +35,10 @@ export function install({ client, state, view, minimap, map, hud, session, contr
   function build(text) {
     const line = sayable(text);
     if (!session.connected()) dialog.keep();
-    else if (line !== '') client.do.build(line);
+    else if (line !== '') {
+      client.do.build(line);
+      events.emit('did', 'cairn');
+    }
   }
 
   /** Add a stone to the cairn that is read, but not twice by a double click. */
@@ -75,6 +79,8 @@ export function install({ client, state, view, minimap, map, hud, session, contr
   hud.room.watch(card.root);
   hud.deed({ letter: 'c', sign: 'cairn', label: 'Leave a cairn', lasts: true, at: 50, act: open });
   state.steps.add(5, () => cairns.advance(state));
+  state.next.add(50, ({ here, did }) => did.has('cairn') || !hud.lasts || Math.hypot(here.x, here.y) < FROM_PLAZA ? null
+    : { key: 'cairn', text: 'Leave a cairn, with a line for others', act: open });
   NOTES.forEach((each, i) => state.notes.add(20 + i, each));
   session.shownErrors.add('cairn');
   controls.escapes.add(20, () => cairns.close());

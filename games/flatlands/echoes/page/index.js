@@ -23,6 +23,9 @@ export function install({ state, view, hud, session, controls, events, sound }) 
   // Where the server keeps nothing, there are no races.
   if (hud.lasts) state.coursesOf = (post) => state.landmarks.courses(post);
   state.steps.add(20, () => echoes.advance());
+  state.next.add(6, () => races.runStep());
+  state.next.add(55, () => races.raceStep());
+  session.client.on.message('arrived', () => events.emit('did', 'race'));
   NOTES.forEach((each, i) => state.notes.add(90 + i, each));
   session.shownErrors.add('race');
   controls.escapes.add(40, () => races.stop());

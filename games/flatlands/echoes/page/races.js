@@ -79,7 +79,23 @@ export class Races {
     if (courses.length === 0) return hud.toast('No path leads from here to another signpost.');
     const { from, side } = courses[index < 0 ? (chosen + 1) % courses.length : index];
     this.result = null;
+    this.state.did.add('race');
     session.client.do.race(from.i, from.j, side);
+  }
+
+  /** Return the step to run on, in a race.
+   * @returns {import('../next.js').Step | null} */
+  runStep() {
+    if (this.race === null) return null;
+    const { name, to: { x, y } } = this.race.course;
+    return { key: 'run', text: `Run to ${name}`, place: { x: x + 0.5, y: y + 0.5, name } };
+  }
+
+  /** Return the step to race, for the first time, at the signpost that is read.
+   * @returns {import('../next.js').Step | null} */
+  raceStep() {
+    const { state: { sign, did } } = this, [first] = did.has('race') ? [] : sign?.courses ?? [];
+    return first === undefined ? null : { key: 'race', text: `Race to ${first.name}`, act: () => this.next(0) };
   }
 
   /** End the race; return whether there was one. */

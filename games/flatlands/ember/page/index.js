@@ -14,7 +14,7 @@ const TAU = Math.PI * 2;
 
 /** @param {import('../main.js').Game} game */
 export function install({ client, state, view, minimap, map, hud, session, events, sound }) {
-  const ember = new Ember(), note = new EmberNote(), relay = new Relay(state, client, hud, sound, ember, note, session.shownErrors);
+  const ember = new Ember(), note = new EmberNote(), relay = new Relay(state, client, hud, sound, ember, note, session.shownErrors, events);
   const carrier = () => ember.held?.id ?? null, holder = () => state.drawn.get(carrier() ?? -1);
   view.things.add({ type: FIRE, Pictures: Fires });
   view.things.others.add(10, () => firesOf(ember, state));
@@ -42,6 +42,8 @@ export function install({ client, state, view, minimap, map, hud, session, event
   });
   state.notes.add(40, NOTE);
   events.on('frame', () => relay.frame());
+  state.next.add(5, () => relay.carryStep());
+  state.next.add(38, () => relay.fireStep());
   events.on('followed', (id) => relay.grasp(id));
   return ember;
 }

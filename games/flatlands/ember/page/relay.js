@@ -17,6 +17,7 @@ const LATE = 0.5;                         // how much of it is left when clockwo
 const INTO = 1.2;                         // tiles to a fire that the player has walked into
 const LIGHTS = 4;                         // tiles to a landmark's hearth, which stands up to 3.6 from its tile
 const BESIDE = 3.5;                       // tiles: this near a fire, its stone is read
+const FIRE_WITHIN = 60;                   // tiles to the fire on the plaza: so near it is a next step
 const ASKS_EVERY = 1300;                  // ms: the server allows it no more often
 const FORGETS = 90000;                    // ms after which all is asked for again, in case something was missed
 
@@ -29,8 +30,10 @@ const OUT = [[587.3, 0, 0.2, 0.75], [293.7, 0.12, 0.5, 0.75]];
 export class Relay {
   /** @param {State} state @param {import('../client.js').Client} client @param {import('../hud/hud.js').Hud} hud
    * @param {import('../sound.js').Sound} sound @param {import('./ember.js').Ember} ember @param {import('./note.js').EmberNote} note
-   * @param {Set<string>} shownErrors  the codes of errors that the player is shown */
-  constructor(state, client, hud, sound, ember, note, shownErrors) {
+   * @param {Set<string>} shownErrors  the codes of errors that the player is shown
+   * @param {import('../events.js').Events} events */
+  constructor(state, client, hud, sound, ember, note, shownErrors, events) {
+    this.events = events;
     this.ember = ember;
     this.note = note;
     this.shownErrors = shownErrors.add('ember');
@@ -88,6 +91,24 @@ export class Relay {
     client.do.take(id);
   }
 
+  /** Return the step to carry the ember on, while the player has it.
+   * @returns {import('../next.js').Step | null} */
+  carryStep() {
+    const { ember: { goal, held }, state } = this;
+    if (goal === null || held === null || held.id !== state.ownId) return null;
+    const { name } = goal.mark;
+    return { key: `carry ${name}`, text: `Carry the ember to ${name}`, place: { ...placeOf(goal.mark), name } };
+  }
+
+  /** Return the step to take an ember for the first time from a fire in sight, or from that on the plaza.
+   * @returns {import('../next.js').Step | null} */
+  fireStep() {
+    const { ember: { fires, held }, state } = this, plaza = placeOf(null);
+    if (state.did.has('ember') || held !== null || this.refused !== '' || !fires.has(PLAZA_KEY)
+      || away(plaza, state.here) > FIRE_WITHIN) return null;
+    return { key: 'fire', text: 'Walk into the fire and carry it', place: { ...plaza, name: 'the fire' } };
+  }
+
   #know() {
     this.knownAt = this.state.now;
     this.client.do.fires();
@@ -131,6 +152,7 @@ export class Relay {
     if (id === ownId) {
       this.had = this.#fireWithin(INTO);
       this.shownErrors.add('ember');
+      this.events.emit('did', 'ember');
     }
     if (carried !== null && id === ownId) {
       hud.toast(`You have the ember! It burns for ${BURNS / 1000} s unless somebody takes it.`);

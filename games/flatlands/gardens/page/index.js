@@ -16,6 +16,8 @@ export function install({ client, state, view, hud, session, events, sound }) {
   const planting = new Planting(state, client, sheet, sound, events);
   if (hud.lasts) hud.key('p', events.emitter('plant'));
   events.on('plant', () => hud.toggleSheet(sheet.sheet));
+  client.on.message('sown', () => events.emit('did', 'plant'));
+  state.next.add(35, () => planting.step());
   state.grown.looks = looks;
   state.notes.add(50, NOTE);
   session.shownErrors.add('garden');

@@ -1,8 +1,15 @@
 // What this page's player plants: on the tile in front of it, while it chooses what. The server decides; this module
 // asks, and says what becomes of it.
 
+import { CHUNK, GRASS, SAND, WOOD } from '../terrain.js';
+
 /** @typedef {import('../state.js').State} State */
 
+const PLAZA_WITHIN = 13;                  // tiles of the origin within which nothing is planted
+const FROM_PATH = 48;                     // 1/16 tile from the middle of a path, within which nothing is
+/** Tiles around one, the nearest first, of which some are tried. */
+const AROUND = Array.from({ length: 41 * 41 }, (_, i) => [i % 41 - 20, Math.floor(i / 41) - 20])
+  .filter(([dx, dy]) => dx % 3 === 0 && dy % 3 === 0).sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
 const STAYS = 10;                         // tiles from where the sheet was opened, beyond which it closes
 const ASK_EVERY = 1200;                   // ms between two questions about the gems that are left
 
@@ -58,9 +65,30 @@ export class Planting {
     this.bed = { x: Math.floor(own.x) + own.dx, y: Math.floor(own.y) + own.dy };
   }
 
+  /** Return the step to plant a gem for the first time: where the player is, or at the nearest soil that is in sight.
+   * @returns {import('../next.js').Step | null} */
+  step() {
+    const { state, left } = this, { x, y } = state.here;
+    if (left === null && state.did.has('gem') && !state.did.has('plant')) this.ask();
+    if (left === null || left < 1 || state.did.has('plant') || this.sheet.sheet.isOpen) return null;
+    const step = { key: 'plant', text: 'Plant your gem: flowers, or a lantern' };
+    if (isSoil(state.terrain, Math.floor(x), Math.floor(y) + 1)) return { ...step, act: this.events.emitter('plant') };
+    const near = AROUND.find(([dx, dy]) => isSoil(state.terrain, Math.floor(x) + dx, Math.floor(y) + dy));
+    return near === undefined ? null
+      : { ...step, place: { x: Math.floor(x) + near[0] + 0.5, y: Math.floor(y) + near[1] + 0.5, name: 'good soil' } };
+  }
+
   /** Plant one of the kinds, by its number. */
   sow(kind) {
     const { bed } = this;
     if (bed !== null) this.client.do.sow(kind, bed.x, bed.y);
   }
+}
+
+/** Return whether something may grow on a tile. The server looks more closely.
+ * @param {import('../terrain.js').Terrain} terrain */
+function isSoil(terrain, x, y) {
+  if (Math.hypot(x, y) < PLAZA_WITHIN || ![GRASS, SAND, WOOD].includes(terrain.kind(x, y))) return false;
+  const column = Math.floor(x / CHUNK), row = Math.floor(y / CHUNK);
+  return terrain.chunk(column, row).paths[(y - row * CHUNK) * CHUNK + x - column * CHUNK] >= FROM_PATH;
 }

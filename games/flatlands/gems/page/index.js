@@ -1,12 +1,13 @@
 // Gems: what the page shows of them, and who found the most.
 
 import { pickUp } from '../things.js';
-import { drawDiamond, Gems } from '../view/gems.js';
+import { drawDiamond, GEM_NAMES, gemOf, Gems } from '../view/gems.js';
 import { Board } from './board.js';
 import { Counter } from './counter.js';
 
 const GEM = 'Gem';                        // the name of the kind of things
 const ASKS_EVERY = 1000;                  // ms between two questions for the board
+const IN_SIGHT = 40, BESIDE = 16;         // tiles: a gem so near is the next step, the first one and later ones
 const REFRESHES_EVERY = 10000;            // ms between questions while the book is open
 
 /** @param {import('../main.js').Game} game */
@@ -43,6 +44,22 @@ export function install({ client, state, view, minimap, hud, events, sound }) {
     counter.won({ gems, place, of }, flies ? { ...view.pictureOf(id), ...view.pointOf(state, x, y) } : null);
   });
   events.on('book', keepAsking);
+  on.message('found', () => events.emit('did', 'gem'));
+  state.next.add(20, () => state.did.has('gem') ? null : nextGem(state, IN_SIGHT));
+  state.next.add(60, () => nextGem(state, BESIDE));
   events.on('purse', (gems, flies) => counter.have(gems, flies));
   return { board, counter };
+}
+
+/** Return the step to the nearest gem within `reach` tiles, or null.
+ * @param {import('../state.js').State} state @param {number} reach @returns {import('../next.js').Step | null} */
+function nextGem({ things, here }, reach) {
+  let nearest = null, least = reach;
+  for (const { thing, x, y, goneAt } of things.values()) {
+    const away = Math.hypot(x - here.x, y - here.y);
+    if (thing.type === GEM && goneAt === null && away < least) [nearest, least] = [{ id: thing.id, x, y }, away];
+  }
+  if (nearest === null) return null;
+  const { id, x, y } = nearest, name = `a ${GEM_NAMES[gemOf(id)]} gem`;
+  return { key: `gem ${id}`, text: `Take ${name}`, place: { x, y, name } };
 }

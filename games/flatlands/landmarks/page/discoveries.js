@@ -9,6 +9,9 @@ import { ordinalOf } from '../places.js';
 /** @typedef {import('../landmarks.js').Landmark} Landmark */
 
 const FOUND_KEY = 'flatlands.found', FOUND_KEPT = 500;  // landmarks
+// The parts of the world around one, the nearest first.
+const PARTS_AROUND = [-2, -1, 0, 1, 2].flatMap((i) => [-2, -1, 0, 1, 2].map((j) => [i, j]))
+  .sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
 // A server that does not see the player there yet, or whose store is away, says nothing of finders.
 const ASKED_EVERY = 3000, ASKS = 5;       // ms, times
 
@@ -33,6 +36,26 @@ export function tilesFound() {
   });
 }
 
+/** Return the nearest landmark within two parts of the world that this browser's player has not found, as far as it is known which
+ * there are; a call finds out about one more part, which takes a few ms.
+ * @param {import('../state.js').State} state @param {Set<string>} but  tiles of landmarks to leave out
+ * @returns {Landmark | null} */
+export function nearestUnfound({ landmarks, here }, but) {
+  const column = Math.floor(here.x / PART), row = Math.floor(here.y / PART), found = new Set(known());
+  let nearest = null, least = Infinity, looked = false;
+  for (const [i, j] of PARTS_AROUND) {
+    if (!landmarks.knows(column + i, row + j)) {
+      if (looked) continue;
+      looked = true;
+    }
+    const mark = landmarks.of(column + i, row + j);
+    if (mark === null || found.has(`${mark.x}:${mark.y}`) || but.has(`${mark.x}:${mark.y}`)) continue;
+    const away = Math.hypot(mark.x - here.x, mark.y - here.y);
+    if (away < least) [nearest, least] = [mark, away];
+  }
+  return nearest;
+}
+
 /** Forget them: whoever plays next in this browser is somebody else. */
 export function forgetFound() {
   forBrowser.forget(FOUND_KEY);
@@ -51,6 +74,7 @@ export class Discoveries {
     this.sound = sound;
     /** @type {Landmark | null} The landmark whose name was shown last. */
     this.announced = null;
+    this.onFound = () => {};
     this.found = 0;                       // number of landmarks that this browser's player has found
     this.asks = 0;                        // how often the server may still be asked about the last one
     /** @type {Set<string>} The tiles of the landmarks about which it has answered. */
@@ -105,6 +129,7 @@ export class Discoveries {
       this.found = all.length;
       this.hud.toast(`You found ${mark.name}. ${this.#count()}`);
       this.sound.chime();
+      this.onFound();
     }
     this.asks = ASKS;
     this.askedAt = -Infinity;

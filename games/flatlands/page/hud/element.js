@@ -13,6 +13,7 @@ export function element(name, attributes = {}, ...children) {
 }
 
 const ICONS = {
+  arrow: 'M4 12h15M13 6l6 6-6 6',
   home: 'M3 11l9-8 9 8M6 9v11h4v-6h4v6h4V9',
   invite: 'M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7l-1.2 1.2M14 10a4 4 0 0 0-6-.4l-3 3'
     + 'a4 4 0 0 0 5.7 5.7l1.2-1.2',

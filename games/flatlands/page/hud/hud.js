@@ -8,6 +8,7 @@ import { AtlasPanel } from './atlas.js';
 import { Chat } from './chat.js';
 import { byTouch, element, icon, show } from './element.js';
 import { Effort, Sample } from './frames.js';
+import { NextLine } from './line.js';
 import { LinkDialog } from './link.js';
 import { Menu } from './menu.js';
 import { NearDialog } from './near.js';
@@ -46,6 +47,8 @@ export class Hud {
     this.events = events;
     this.titleScreen = new Title(root.querySelector('#title'), says('start'), pictures.portraitOn);
     this.readingsPanel = new Readings(says('near'));
+    /** The line with the next step. */
+    this.line = new NextLine();
     this.chat = new Chat(events, focusWorld);
     this.stick = new Stick(says('stick'));
     this.notes = new Notes(then('unfollow'));
@@ -74,6 +77,7 @@ export class Hud {
     this.atlas = new AtlasPanel({ zoom: then('zoom'), whole: then('whole'), close: says('closeMap'),
       unaim: then('unaim') }, live);
     const { root: readings, strip, list } = this.readingsPanel;
+    strip.after(this.line.root);
     const { notes, tools: { legend } } = this, { root: stick } = this.stick;
     /** Where parts of the game put what has a place in the world. */
     this.over = element('div', { class: 'playing' });
@@ -87,7 +91,7 @@ export class Hud {
       element('div', { class: 'bottom playing' }, this.dock, legend, stick), this.liveRegion,
       element('div', { class: 'playing' }, this.menu.root, this.ring.root), this.atlas.root);
     root.append(this.tools.help.root, this.linkDialog.root, this.nearDialog.root, this.youDialog.root);
-    this.room = new Panels(root, [strip, list, this.map, this.dock, legend, stick,
+    this.room = new Panels(root, [strip, this.line.root, list, this.map, this.dock, legend, stick,
       ...notes.root.children]);
     this.#addAll();
     this.effort = new Effort();

@@ -17,6 +17,9 @@ const TILTS = [-0.26, 0.18, -0.12, 0.3];  // radians: gems do not lie straight
 const CROWN = { left: [-0.28, -0.29], right: [0.28, -0.29], topLeft: [-0.16, -0.44],
   topRight: [0.16, -0.44], innerLeft: [-0.1, -0.29], innerRight: [0.1, -0.29], tip: [0, 0] };
 
+/** The names of the looks of GEMS. */
+export const GEM_NAMES = ['red', 'blue', 'violet', 'golden'];
+
 /** Return the look of the gem with this id, as an index into GEMS. */
 export function gemOf(id) {
   return rollOf(id) % GEMS.length;

@@ -66,9 +66,9 @@ test('a player who comes to a landmark or a signpost is shown it, and nobody els
   at(mark.x + 4, mark.y);
   assert.deepEqual(state.found, mark);
   assert.ok(state.marks.some(({ name }) => name === mark.name));
-  // From as far as it can be seen, but no farther than eleven tiles.
+  // From as far as it can be seen, but no farther than 22 tiles.
   for (const [w, h, dx, dy, finds] of [[40, 24, 10, 0, true], [40, 24, 0, 11, true], [12, 24, 10, 0, false],
-    [12, 24, 5, 9, true], [40, 16, 0, 9, false], [80, 60, 12, 0, false]]) {
+    [12, 24, 5, 9, true], [40, 16, 0, 9, false], [80, 60, 12, 0, true], [80, 60, 23, 0, false]]) {
     state.viewport = { ...state.viewport, w, h };
     at(mark.x + dx, mark.y + dy);
     assert.equal(state.found === null, !finds, `${dx}, ${dy} on ${w} x ${h}`);

@@ -38,6 +38,8 @@ export function install({ client, state, view, minimap, map, hud, events, sound 
   state.pointers.add(10, ({ here }) => twins.waiting.slice(0, 1).map(({ x, y, name }) =>
     ({ x, y, label: `${name} ${Math.round(Math.hypot(x - here.x, y - here.y))}`, id: null, look: 0, sign: SIGN })));
   state.lacks.add(10, () => twins.missing(state));
+  state.next.add(10, () => twins.waitingStep(state));
+  state.next.add(34, () => twins.firstStep(state));
   state.notes.add(60, NOTE);
   on.message('waits', (id, name, column, row, still) => {
     const { here, aim } = state, news = twins.take([id, name, column, row, still], performance.now());
@@ -51,6 +53,7 @@ export function install({ client, state, view, minimap, map, hud, events, sound 
     }
   });
   on.message('twin', (name) => {
+    events.emit('did', 'twin');
     sound.ring(OPEN, 0.8);
     hud.toast(name === '' ? `You and ${CLOCKWORK} have opened twin stones: the gem is yours.`
       : `You and ${name} have opened twin stones: a gem for each.`);

@@ -14,6 +14,7 @@ export const ASIDE = 2, ON = 0.95;
 const NEAR = 200;
 const AT = 3.6;                           // tiles from the gem within which a player is at its stones
 
+const IN_SIGHT = 30;                      // tiles
 const FORGOTTEN = 25000;                  // ms after which somebody of whom nothing is sent is taken to have gone
 const NEWS_EVERY = 300000;                // ms for which it is not news again that somebody waits at a place
 const SLOW = 2500;                        // ms that the server may take to open them
@@ -90,6 +91,28 @@ export class Twins {
   /** Return the twin stones where others wait, as named places, the nearest first. */
   places() {
     return this.waiting.map(({ x, y, name }) => ({ x, y, name: placeOf(name) }));
+  }
+
+  /** Return the step to stay on a stone, or to go where somebody waits.
+   * @param {State} state @returns {import('../next.js').Step | null} */
+  waitingStep(state) {
+    const [waiting] = this.waiting;
+    if (this.stones !== null && this.stones.on !== 0 && !this.alone) {
+      return { key: 'stay', text: 'Stay on the stone: somebody comes', act: () => {} };
+    }
+    if (waiting === undefined) return null;
+    const side = standing(state, waiting)[0] > 0 ? 1 : -1;
+    return { key: `twin ${waiting.id}`, text: `${waiting.name} waits at twin stones`,
+      place: { x: waiting.x + side * ASIDE, y: waiting.y, name: placeOf(waiting.name) } };
+  }
+
+  /** Return the step, for the first time, to the nearest twin stones that are in sight.
+   * @param {State} state @returns {import('../next.js').Step | null} */
+  firstStep(state) {
+    const { here, did } = state, away = (one) => Math.hypot(one.x - here.x, one.y - here.y);
+    const [twin] = did.has('twin') ? [] : twinsOf(state).sort((a, b) => away(a) - away(b));
+    return twin === undefined || away(twin) > IN_SIGHT ? null
+      : { key: `twin ${twin.thing.id}`, text: 'Step onto a twin stone', place: { x: twin.x - ASIDE, y: twin.y, name: 'twin stones' } };
   }
 
   /** Return in a sentence what is missing where this page's player is; null if nothing is, or it is at no stones.

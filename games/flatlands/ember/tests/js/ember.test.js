@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { BURNS, Ember, NOTE, placeOf } from '../../page/ember.js';
+import { Events } from '../../../page/events.js';
 import { listOf } from '../../../page/near.js';
 import { Relay } from '../../page/relay.js';
 import * as P from '../../../../../static/protocol.js';
@@ -62,7 +63,7 @@ function playing(begins = { x: 20, y: 20 }) {
   const does = (name) => (...fields) => did.push([name, ...fields]);
   const client = { on, do: { take: does('take'), light: does('light'), fires: does('fires') } };
   const hud = { toast: (text) => toasts.push(text) }, note = { show: (text) => said.push(text) };
-  const shownErrors = new Set(), relay = new Relay(state, client, hud, { ring: () => {} }, ember, note, shownErrors);
+  const shownErrors = new Set(), relay = new Relay(state, client, hud, { ring: () => {} }, ember, note, shownErrors, new Events());
   const frame = () => {
     state.now += 1500;
     ember.advance(landmarks, state.now);

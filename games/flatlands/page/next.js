@@ -38,14 +38,15 @@ export class Next {
     return true;
   }
 
-  /** Return what is shown: a text, and where the place is from here, in radians from the east, clockwise; null if nothing is.
-   * @param {State} state @returns {{ text: string, turn: number | null } | null} */
+  /** Return what is shown: a text; the direction of the place from here in words, and in radians from the east, clockwise. null if
+   * nothing is. @param {State} state @returns {import('./hud/line.js').Shown | null} */
   shown({ here }) {
     const { step } = this;
     if (step === null || this.closed !== null) return null;
-    if (step.place === undefined) return { text: step.text, turn: null };
+    if (step.place === undefined) return { text: step.text, way: '', turn: null };
     const dx = step.place.x - here.x, dy = step.place.y - here.y;
-    return { text: `${step.text}, ${wayTo(dx, dy)}`, turn: Math.atan2(dy, dx) };
+    const [tiles, word, way = ''] = wayTo(dx, dy).split(' ');
+    return { text: `${step.text}, ${tiles} ${word ?? ''}`.trim(), way, turn: Math.atan2(dy, dx) };
   }
 
   /** Leave the step out for a while, since no way leads there. */

@@ -76,7 +76,7 @@ def test_the_first_name_is_carved_for_good(world):
 
 def test_a_player_that_is_not_there_finds_nothing(world):
     harness = world()
-    for number, away in enumerate(((12, 3), (0, 14), (400, 0))):
+    for number, away in enumerate(((23, 3), (0, 24), (400, 0))):
         client = come(harness, f"far{number}", away)
         client.send(35, "find", [*PLACE])
         assert client.model.errors == ["far"] and client.connection.closed is None
@@ -131,7 +131,7 @@ def test_what_one_address_may_do_is_limited(world):
 def test_a_request_that_finds_nothing_new_uses_up_no_allowance(world):
     """Nor that of its address: far away, without a key, for a second time, or without a store."""
     harness = world()
-    away, keyless = come(harness, "F", (9, 9)), harness.place("K", (1, 0))
+    away, keyless = come(harness, "F", (18, 18)), harness.place("K", (1, 0))
     store, again = harness.node.store_client.store, come(harness, "A")
     for client in (away, keyless, again):
         client.connection.address = "192.0.2.1"

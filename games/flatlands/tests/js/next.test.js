@@ -21,11 +21,11 @@ test('the first step that fits is shown, with the way to its place', () => {
   state.next.add(20, () => step('oak', -7));
   state.next.add(10, () => first);
   assert.ok(next.look(state, 0));
-  assert.deepEqual(next.shown(state), { text: 'See oak, 7 tiles west', turn: Math.PI });
+  assert.deepEqual(next.shown(state), { text: 'See oak, 7 tiles', way: 'west', turn: Math.PI });
   first = step('gem');
   assert.ok(!next.look(state, 100), 'it looks twice a second only');
   next.look(state, 600);
-  assert.deepEqual(next.shown(state), { text: 'Do gem', turn: null });
+  assert.deepEqual(next.shown(state), { text: 'Do gem', way: '', turn: null });
   first = null;
   next.look(state, 1200);
   assert.equal(next.step?.key, 'oak');

@@ -63,8 +63,10 @@ export function install({ state, hud, events, client }) {
   function go() {
     const { step } = next;
     if (step === null || !client.net.playing) return;
-    if (step.place === undefined) step.act?.();
-    else events.emit('go', step.place.x, step.place.y, step.place.name);
+    if (step.place === undefined) return step.act?.();
+    events.emit('go', step.place.x, step.place.y, step.place.name);
+    // What there is to do there says that the player has come.
+    if (state.aim !== null) state.aim.quiet = true;
   }
 
   state.next.add(30, () => waveStep(state, events.emitter('emote')));

@@ -77,7 +77,6 @@ export class Hud {
     this.atlas = new AtlasPanel({ zoom: then('zoom'), whole: then('whole'), close: says('closeMap'),
       unaim: then('unaim') }, live);
     const { root: readings, strip, list } = this.readingsPanel;
-    strip.after(this.line.root);
     const { notes, tools: { legend } } = this, { root: stick } = this.stick;
     /** Where parts of the game put what has a place in the world. */
     this.over = element('div', { class: 'playing' });
@@ -87,7 +86,7 @@ export class Hud {
     // The title stays where it is: the player may be typing there.
     this.titleScreen.root.before(
       this.over,
-      element('div', { class: 'top' }, readings, this.beside, notes.root),
+      element('div', { class: 'top' }, readings, this.line.root, this.beside, notes.root),
       element('div', { class: 'bottom playing' }, this.dock, legend, stick), this.liveRegion,
       element('div', { class: 'playing' }, this.menu.root, this.ring.root), this.atlas.root);
     root.append(this.tools.help.root, this.linkDialog.root, this.nearDialog.root, this.youDialog.root);

@@ -16,7 +16,7 @@ export class NextLine {
     const close = element('button', { type: 'button', class: 'close', 'aria-label': 'Hide this step', title: 'Hide this step' }, icon('close'));
     go.addEventListener('click', () => this.onGo());
     close.addEventListener('click', () => this.onClose());
-    this.root = element('div', { class: 'chip panel next', role: 'group', 'aria-label': 'Next step', hidden: true }, go, close);
+    this.root = element('div', { class: 'chip panel next playing', role: 'group', 'aria-label': 'Next step', hidden: true }, go, close);
   }
 
   /** @param {Shown | null} step  null hides the line */

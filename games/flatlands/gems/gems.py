@@ -2,7 +2,8 @@
 
 import random
 
-from flatlands import Me, Part, Thing, action
+from flatlands import Me, Part, Records, Thing, action
+from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.games.flatlands.treasure import BOARD, beside_paths, is_planted
 from flatlands.world.terrain import BLOCKED, HIGH
 from flatlands.world.track import Tile
@@ -28,6 +29,7 @@ class Gems(Part):
     """
 
     things = [Gem]
+    notes = Records(Note)
 
     def plant(self, plot: Tile) -> list[Gem]:
         """Return the gems of a plot."""
@@ -43,6 +45,10 @@ class Gems(Part):
             then = [gem.again(place, after=random.uniform(pause / 2, pause * 3 / 2))]
         if me.take(gem, then, scores=[(BOARD, 1)]):
             rank = me.rank(BOARD)
+            if rank.n == 1:
+                x, y = gem.tile
+                line = note(me.owner, "gem", self.now(), x=x, y=y, once="first")
+                self.notes.add(line, LINES)
             me.send("found", gem.id, gem.version, rank.n, rank.place, rank.of)
 
     @action(rate=1, burst=5)

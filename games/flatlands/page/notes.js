@@ -6,9 +6,9 @@ import { PART } from './landmarks.js';
 /** A line as the server sends it: kind, node time in ms, somebody's name or "", and three numbers.
  * @typedef {[string, number, string, number, number, number]} Row */
 /** What a line is about, in tiles. @typedef {{ x: number, y: number, name: string } | null} Place */
-/** What is said of a kind of line: `sum` of several, `say` of one; `sign` is its picture (ICONS in hud/element.js).
+/** What is said of a kind of line: `sum` of several, unless there is only one, `say` of one; `sign` is its picture (ICONS in hud/element.js).
  * `others`: somebody else has done it, maybe while the player was away.
- * @typedef {{ kind: string, sign: string, sum: [string, string], others?: boolean,
+ * @typedef {{ kind: string, sign: string, sum?: [string, string], others?: boolean,
  * say: (row: Row, landmarks: import('./landmarks.js').Landmarks) => [string, Place] }} Note */
 
 /** Return a place in the middle of a tile. */

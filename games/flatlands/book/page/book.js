@@ -17,6 +17,14 @@ import { landmarkAt, placeAt } from '../notes.js';
 const DAY = 86_400_000;                   // ms
 const SEEN_KEY = 'flatlands.book';        // node time, ms, of the newest line that was seen
 
+/** What the book says of what is done for the first time. @type {import('../notes.js').Note[]} */
+export const FIRSTS = [
+  { kind: 'came', sign: 'home', say: ([, , who]) => [`You came to Flatlands${who === '' ? '' : ` and met ${who}`}.`, null] },
+  { kind: 'gem', sign: 'gem', say: ([, , , , x, y]) => [`You found your first gem, ${fromPlaza(x, y)}.`, null] },
+  { kind: 'bridge', sign: 'follow', say: ([, , , , x, y]) =>
+    [`You crossed your first bridge, ${fromPlaza(x, y)}.`, placeAt(x, y, 'the bridge')] },
+];
+
 /** What the almanac says of each kind of entry.
  * @type {Record<string, { sign: string, say: (entry: Entry, landmarks: Landmarks) => [string, Place | null] }>} */
 const ENTRIES = {
@@ -73,7 +81,9 @@ export function linesOf(rows, { notes, landmarks }) {
 /** Return how many lines there are of each kind: [picture, number, word].
  * @param {Line[]} lines @param {import('../state.js').State} state @returns {[string, number, string][]} */
 export function sumsOf(lines, { notes }) {
-  return notes.all.flatMap(({ kind, sign, sum: [one, many] }) => {
+  return notes.all.flatMap(({ kind, sign, sum }) => {
+    if (sum === undefined) return [];
+    const [one, many] = sum;
     const n = lines.filter((line) => line.kind === kind).length;
     return n === 0 ? [] : [[sign, n, n === 1 ? one : many]];
   });

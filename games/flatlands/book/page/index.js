@@ -1,10 +1,14 @@
 // The book of this page's player, and the almanac: when they are asked for, and shown.
 
+import { isComputer } from '../faces.js';
 import { NOTICE_BOARD } from '../landmarks.js';
-import { almanacOf, linesOf, sinceSeen, sumsOf } from './book.js';
+import { BRIDGE } from '../terrain.js';
+import { almanacOf, FIRSTS, linesOf, sinceSeen, sumsOf } from './book.js';
 import { BookPanels } from './panels.js';
 
 const ASKS_EVERY = 6000;                  // ms between two times that either is asked for
+const MEETS_WITHIN = 12000;               // ms in which somebody greets a newcomer, if anybody does
+const LOOKS_EVERY = 500;                  // ms between two looks whether the player is on a bridge
 const BOARD_HALF = 0.9, BOARD_HIGH = 1;   // tiles of the notice board to its sides, and above its own
 
 /** @param {import('../main.js').Game} game */
@@ -39,6 +43,25 @@ export function install({ client, state, view, hud, controls, events }) {
     hud.openDialog(panels.almanac);
   }
 
+  /** Let the book begin, with the clockwork walker of an id, or without one (0). */
+  function begin(guide) {
+    if (state.did.has('came') || !net.playing) return;
+    events.emit('did', 'came');
+    client.do.came(guide);
+  }
+
+  /** Note the first bridge. */
+  function lookForBridge() {
+    const { here, did, terrain } = state;
+    if (did.has('bridge') || !net.playing || terrain.kind(Math.floor(here.x), Math.floor(here.y)) !== BRIDGE) return;
+    events.emit('did', 'bridge');
+    client.do.crossed();
+  }
+
+  FIRSTS.forEach((each, i) => state.notes.add(i, each));
+  on.begun(() => setTimeout(() => begin(0), MEETS_WITHIN));
+  on.said((player, text) => player !== null && isComputer(player.id) && text.includes(identity.name) && begin(player.id));
+  setInterval(lookForBridge, LOOKS_EVERY);
   hud.note(20, panels.card);
   hud.deed({ letter: 'n', sign: 'book', label: 'Book', at: 30, act: openBook });
   controls.targets.add(50, (cssX, cssY) => isOnBoard(view.tileAt(state, cssX, cssY)) ? openAlmanac : null);

@@ -3,6 +3,7 @@
 import random
 import sqlite3
 from contextlib import closing
+from math import dist
 
 import gevent
 import pytest
@@ -15,14 +16,18 @@ from flatlands.games.flatlands.book import almanac, book
 from flatlands.games.flatlands.emotes import WAVE_MS
 from flatlands.games.flatlands.events import WAVE
 from flatlands.games.flatlands.notes import DAY, LASTS, MARK, Note, note
+from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.tables import TABLES
 from flatlands.games.flatlands.walkers.company import QUIET
 from flatlands.server.query import tables as query_tables
+from flatlands.testkit import World
+from flatlands.world.terrain import BRIDGE, Terrain
 from flatlands.world.track import UNIT
 from games.flatlands.cairns.tests.test_cairns import build, keyed
 from games.flatlands.landmarks.tests.test_finders import PLACE, come, find
 from games.flatlands.tests.conftest import world
 from games.flatlands.tests.harness import Sizes
+from games.flatlands.tests.worlds import noted
 from tests.processes import PATIENCE
 from tests.server.harness import KEY, Broken
 
@@ -346,3 +351,29 @@ def test_clockwork_quotes_the_almanac_once_somebody_has_asked_for_it(world):
     chat = {text for client in harness.clients for _, text in client.model.chat}
     quotes = harness.game_of().herd.quotes
     assert chat & {*quotes} and 'Ada wrote on the oldest cairn: "the first"' in quotes
+
+
+def test_a_book_begins_with_who_was_met_and_notes_the_first_bridge_and_gem_once():
+    world = World("flatlands", 2, options=Options(walkers=8, deer=0, gems=2, twins=0))
+    tiles = ((x, y) for y in range(-90, 90) for x in range(-90, 90))
+    bridge = next(tile for tile in tiles if Terrain(2013).kind(*tile) == BRIDGE)
+    world.run(15)
+    ada, bob = world.join("Ada", at=(0, 3)), world.join("Bob", 1, at=bridge)
+    world.run(3)
+    guide = min(world.movers("Walker"), key=lambda one: dist(one.tile, (0, 3)))
+    for _ in range(2):
+        ada.do("came", guide.number)
+        ada.do("crossed")
+        bob.do("came", guide.number)
+        bob.do("crossed")
+        world.run(12)
+    assert noted(world, ada, "came", "bridge") == [("came", guide.name, 0, 0, 3)]
+    assert noted(world, bob, "came", "bridge") == [
+        ("bridge", "", 0, *bridge),
+        ("came", "", 0, *bridge),
+    ]
+    near = min(ada.things("Gem"), key=lambda gem: dist((gem.x, gem.y), (0, 3)))
+    for gem in (near, *ada.things("Gem")[:3]):
+        ada.go(gem.x, gem.y)
+        world.run(20)
+    assert len(noted(world, ada, "gem")) == 1

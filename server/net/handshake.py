@@ -181,6 +181,9 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         if site(environ.get("HTTP_HOST", "")):
             self.scheme = proxies.scheme(peer, environ.get("HTTP_X_FORWARDED_PROTO", ""))
         self.prefix = proxies.prefix(peer, environ.get("HTTP_X_FORWARDED_PREFIX", ""))
+        environ["SCRIPT_NAME"] = self.prefix
+        if self.scheme:
+            environ["wsgi.url_scheme"] = self.scheme
         environ["REMOTE_ADDR"] = proxies.client(peer, environ.get("HTTP_X_FORWARDED_FOR", ""))
         environ[TURN_KEY] = turn = self.socket.turn
         # The client behind a proxy is known only now.

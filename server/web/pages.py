@@ -9,13 +9,16 @@ import hashlib
 import mimetypes
 import re
 from collections.abc import Callable, Collection, Iterable
+from html import escape, unescape
 from pathlib import Path
 from posixpath import normpath
+from urllib.parse import parse_qsl
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Blueprint, Flask, Response, jsonify
 
 from flatlands.server.game.chunks import Chunks, PieceFailed
+from flatlands.server.messages.texts import PLAYER_NAME_LIMIT, clean
 from flatlands.server.net.hosts import origin_of
 from flatlands.server.web.joined import join_modules
 
@@ -34,6 +37,23 @@ JOINED_MARK = b"<!-- joined -->"
 #: The document's text in place of these files once they are joined.
 LINKS = b"""<link rel="stylesheet" href="joined.css">
   <script type="module" src="joined.js"></script>"""
+
+#: Where the server puts what messengers show of a link, in the document.
+PREVIEW_MARK = b"<!-- preview -->"
+
+#: What messengers show of a link: a title, a description, and a picture. They want to know where it
+#: is on the internet, so it has the address under which the page was asked for.
+PREVIEW = """<meta property="og:type" content="website">
+  <meta property="og:title" content="{title}">
+  <meta property="og:description" content="{about}">
+  <meta property="og:image" content="{origin}{prefix}/{base}/{picture}">
+  <meta name="twitter:card" content="summary_large_image">"""
+
+#: The picture's names in the page's folder.
+PICTURES = ("preview.jpg", "preview.png")
+
+#: How many documents with different previews are kept.
+PREVIEWS_KEPT = 64
 
 #: Tells the page when the server loses its store.
 FORGETS = '\n  <meta name="forgets" content="{}">'
@@ -60,6 +80,9 @@ CACHE_ASK_AGAIN = "no-cache"
 
 #: The caching of files whose paths name their version.
 CACHE_FOR_EVER = "public, max-age=31536000, immutable"
+
+#: A host, and perhaps a port, as previews have it.
+_HOST = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?")
 
 #: The path of a piece of the ground: its stamp, column and row, as far as there are squares.
 _PIECE = re.compile(r"/v/([0-9a-z]+)/ground/(-?\d{1,8})/(-?\d{1,8})")
@@ -184,19 +207,22 @@ class StaticFiles:
         base = f"v/{self.version}"
         extra = (FORGETS.format(forgets) if forgets else "") + (AUTHOR if author else "")
 
-        def document(files: bytes) -> _File:
+        picture = next((name for name in PICTURES if f"/{name}" in contents), "")
+
+        def document(files: bytes) -> _Document:
             # The base is relative, since the page may be served below a path of a larger site.
             text = (before + files + after).replace(
                 BASE_MARK, f'<base href="{base}/">{extra}'.encode()
             )
-            return _File("text/html", text)
+            return _Document(text, base, picture)
 
         self._single = document(single)
         # An author reads the lines of the files as they are.
         joined = self._single if author else document(LINKS)
         del contents["/index.html"]
         #: Path -> what is there, and the header Cache-Control.
-        self._files = dict.fromkeys(PAGES, (joined, CACHE_ASK_AGAIN))
+        self._documents = dict.fromkeys(PAGES, joined)
+        self._files: dict[str, tuple[_File, str]] = {}
         for name, content in contents.items():
             file = _File(mimetypes.guess_type(name)[0], content)
             self._files[name] = file, CACHE_ASK_AGAIN
@@ -206,8 +232,10 @@ class StaticFiles:
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         file, caching = self._files.get(path, (None, ""))
-        if path in PAGES and "debug" in environ["QUERY_STRING"].split("&"):
-            file = self._single
+        if path in PAGES:
+            debug = "debug" in environ["QUERY_STRING"].split("&")
+            document = self._single if debug else self._documents[path]
+            file, caching = document.file(environ), CACHE_ASK_AGAIN
         if file is None and (found := _PIECE.fullmatch(path)):
             file, caching = self._piece(*found.groups()), CACHE_FOR_EVER
         if file is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
@@ -228,6 +256,50 @@ class StaticFiles:
             return _File(None, self._ground.piece(int(column), int(row)))
         except (PieceFailed, ValueError):
             return None
+
+
+class _Document:
+    """The document of a page: a file for each preview of it. `base` is the path of the page's files
+    and `picture` the name of the preview's picture there, or ""."""
+
+    def __init__(self, text: bytes, base: str, picture: str) -> None:
+        self._text, self._base, self._picture = text, base, picture
+        self._has_preview = PREVIEW_MARK in text and bool(picture)
+        self._title, self._about = (
+            unescape(found[1].decode()) if (found := re.search(pattern, text)) else ""
+            for pattern in (rb"<title>(.*?)</title>", rb'<meta name="description" content="(.*?)"')
+        )
+        self._files: dict[tuple[str, ...], _File] = {}
+
+    def file(self, environ: WSGIEnvironment) -> "_File":
+        """Return the document as it is asked for: at this address, and by whose invitation."""
+        key: tuple[str, ...] = ()
+        if self._has_preview:
+            host = environ.get("HTTP_HOST", "")
+            origin = f"{environ['wsgi.url_scheme']}://{host}" if _HOST.fullmatch(host) else ""
+            prefix = environ.get("SCRIPT_NAME", "").rstrip("/")
+            key = origin, prefix, _inviter(environ.get("QUERY_STRING", ""))
+        if key not in self._files:
+            if len(self._files) >= PREVIEWS_KEPT:
+                self._files.clear()
+            self._files[key] = _File("text/html", self._text_for(*key))
+        return self._files[key]
+
+    def _text_for(self, origin: str = "", prefix: str = "", by: str = "") -> bytes:
+        if not self._has_preview:
+            return self._text
+        title = f"{by} is waiting for you in {self._title}" if by else self._title
+        named = {"title": title, "about": self._about, "origin": origin, "prefix": prefix}
+        escaped = {name: escape(text) for name, text in named.items()}
+        preview = PREVIEW.format(**escaped, base=self._base, picture=self._picture)
+        return self._text.replace(PREVIEW_MARK, preview.encode())
+
+
+def _inviter(query: str) -> str:
+    """Return the name of who invites, as an invite link has it (`by`), or "". Anybody may have
+    written it there."""
+    by = next((value for name, value in parse_qsl(query) if name == "by"), "")
+    return clean(by, PLAYER_NAME_LIMIT) or ""
 
 
 class _File:

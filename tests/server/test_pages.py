@@ -10,6 +10,8 @@ from werkzeug.test import Client
 from flatlands.server.game.chunks import chunks
 from flatlands.server.web.pages import CONTENT_POLICY, STATIC, laid_over, make_pages
 
+FLATLANDS = STATIC.parent / "games" / "flatlands" / "page"
+
 
 def served(**more):
     """Return a client of pages."""
@@ -44,6 +46,54 @@ def test_the_page_says_when_what_lasts_is_lost(get):
     for when in ("restart", "always"):
         page = served(forgets=when).get("/").data
         assert f'<meta name="forgets" content="{when}">'.encode() in page
+
+
+def test_a_link_shows_a_title_a_picture_and_who_invites(tmp_path):
+    (tmp_path / "index.html").write_text(
+        '<title>Ring &amp; run</title><meta name="description" content="A game."><!-- base -->'
+        '<!-- preview --><!-- joined --><script type="module" src="page.js"></script>'
+        "<!-- joined -->"
+    )
+
+    def shown(query="", **more):
+        text = served(page=tmp_path).get("/", query_string=query, **more).text
+        return dict(re.findall('<meta property="og:([a-z]+)" content="([^"]*)">', text)), text
+
+    assert shown()[0] == {}, "without a picture there is no preview"
+    (tmp_path / "preview.jpg").write_bytes(b"JPEG")
+    preview, text = shown(base_url="https://play.example.org:8443")
+    base = re.search('<base href="([^"]+)/">', text)[1]
+    assert preview == {
+        "type": "website",
+        "title": "Ring &amp; run",
+        "description": "A game.",
+        "image": f"https://play.example.org:8443/{base}/preview.jpg",
+    }
+    assert served(page=tmp_path).get(f"/{base}/preview.jpg").data == b"JPEG"
+    # Below a path of a larger site.
+    more = {"base_url": "http://a.example/games"}
+    assert shown(**more)[0]["image"] == f"http://a.example/games/{base}/preview.jpg"
+    # Who invites is named, if that is a name.
+    for by, named in (
+        ("Ada", "Ada is waiting for you in "),
+        ("%3Cb%3E%22", "&lt;b&gt;&quot; is waiting for you in "),
+        ("A" * 21, ""),
+        ("%00", ""),
+        ("%FF", "\ufffd is waiting for you in "),
+    ):
+        assert shown(f"near=x&by={by}")[0]["title"] == f"{named}Ring &amp; run"
+    # A host that is none is no part of the document.
+    strange = shown(headers={"Host": 'a"><script>'})[0]
+    assert strange["image"] == f"/{base}/preview.jpg"
+
+
+def test_documents_with_other_previews_are_forgotten(tmp_path):
+    client = served(page=FLATLANDS)
+    for n in range(200):
+        page = client.get("/", query_string=f"by=A{n}")
+        assert f"A{n} is waiting for you in Flatlands" in page.text
+    again = client.get("/", query_string="by=A1", headers={"If-None-Match": page.headers["ETag"]})
+    assert again.status_code == 200
 
 
 def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):

@@ -13,6 +13,7 @@
  * @property {[]} home        to go home, or back again
  * @property {[]} grid        to see the grid, or no longer
  * @property {[]} invite      to have a link for a friend
+ * @property {[]} photo       to have a photo of what is on the screen
  * @property {[]} sound       to have sounds, or none
  * @property {[]} near        to see who and what is near,
  * @property {[text: string]} find  or only what has these letters

@@ -1,4 +1,4 @@
-// The link by which a friend begins beside this page's player: asks the server for it, and copies or shows it.
+// The link by which a friend begins beside this page's player: asks the server for it, and shows it.
 
 import * as P from './protocol.js';
 
@@ -22,22 +22,9 @@ export function install({ client, hud, events }) {
     return link;
   }
 
-  /** Copy a link with an invitation, or show it to be shared or copied by hand: on a touch screen,
-   * where the link leads to this machine only, and where the page may not copy. */
+  /** Show a link with an invitation, to be shared or copied. */
   async function invite() {
-    if (!client.net.playing) return;
-    const link = invitation();
-    const local = LOCAL.has(location.hostname);
-    if (local || matchMedia('(pointer: coarse)').matches) return hud.showLink(await link, local);
-    try {
-      // A page may copy only shortly after a click. So the clipboard gets a promise at once.
-      const blob = link.then((text) => new Blob([text], { type: 'text/plain' }));
-      await navigator.clipboard.write([new ClipboardItem({ 'text/plain': blob })]);
-      hud.toast('Invite link copied. A friend who opens it starts beside you.');
-    } catch {
-      // Without https or permission the page may not use the clipboard.
-      hud.showLink(await link, local);
-    }
+    if (client.net.playing) hud.showLink(await invitation(), LOCAL.has(location.hostname));
   }
 
   client.on.applied((message) => {

@@ -14,6 +14,7 @@ import { Measures } from './measures.js';
 import { Navigation } from './navigation.js';
 import { install as installNext } from './next.js';
 import { PARTS } from './parts.js';
+import { install as installPhoto } from './photo.js';
 import { advanceScene } from './scene.js';
 import { Session } from './session.js';
 import { Sound } from './sound.js';
@@ -76,7 +77,7 @@ const lookout = new Lookout(state, hud, map, net, spectator, live, events);
 state.notes.add(70, SPARK);
 /** @type {Game} */
 const game = { client, events, state, view, minimap, map, hud, session, navigation, controls, sound };
-for (const install of [installInvitations, installNext, installSoundscape, installSurroundings, installTalk]) install(game);
+for (const install of [installInvitations, installNext, installPhoto, installSoundscape, installSurroundings, installTalk]) install(game);
 const parts = Object.fromEntries(Object.entries(PARTS).map(([name, { install }]) => [name, install(game)]));
 client.on.applied((message) => lookout.message(message));
 const measures = new Measures(state, net);

@@ -54,7 +54,7 @@ export class Hud {
     this.notes = new Notes(then('unfollow'));
     this.menu = new Menu(events, focusWorld);
     this.nearDialog = new NearDialog();
-    this.linkDialog = new LinkDialog();
+    this.linkDialog = new LinkDialog(says('photo'));
     this.typing = says('typing');
     this.youDialog = new YouDialog(events, pictures.portraitOn);
     this.ring = new Ring(says('emote'), pictures.signOf, focusWorld);

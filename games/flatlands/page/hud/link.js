@@ -1,19 +1,25 @@
-// The dialog with the invite link.
+// The dialog with the invite link, and with what else there is to send to a friend.
 
 import { element, show } from './element.js';
 
-/** A dialog with a link to share, or to copy by hand. */
+/** A dialog with a link to share, or to copy by hand; and a button for a photo. */
 export class LinkDialog {
-  constructor() {
+  /** @param {() => void} onPhoto */
+  constructor(onPhoto) {
     this.field = element('input', { type: 'text', readonly: true, 'aria-label': 'Invite link' });
     this.note = element('p', { class: 'warning' });
     this.share = element('button', { type: 'button', class: 'play' }, 'Share');
     this.copy = element('button', { type: 'button', class: 'play' }, 'Copy');
+    const photo = element('button', { type: 'button', class: 'play quiet' }, 'Photo');
+    photo.addEventListener('click', () => {
+      this.root.close();
+      onPhoto();
+    });
     this.root = element('dialog', { class: 'help panel', 'aria-label': 'Invite' },
       element('h2', {}, 'Invite a friend'),
       element('p', {}, 'Anyone who opens this link starts beside you. The link is valid for a day.'),
       element('form', { method: 'dialog' }, this.field, this.note,
-        element('div', { class: 'row-of-buttons' }, this.share, this.copy,
+        element('div', { class: 'row-of-buttons' }, this.share, this.copy, photo,
           element('button', { type: 'submit', class: 'play quiet' }, 'Close'))));
     this.share.addEventListener('click', () => this.#share());
     this.copy.addEventListener('click', () => this.#copy());

@@ -275,7 +275,7 @@ def stands(page):
 def walk_to(page, name):
     """Walk to a named place by choosing it in the list of what is nearby."""
     page.keyboard.press("m")
-    page.get_by_role("button", name=name).click()
+    page.get_by_role("dialog").get_by_role("button", name=name).click()
 
 
 def picture(page, clip=None):

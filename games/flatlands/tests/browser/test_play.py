@@ -2,10 +2,12 @@
 
 import json
 import math
+import re
 import time
 from operator import methodcaller
 
 import pytest
+from PIL import Image
 
 from flatlands.proxy import Proxy
 from flatlands.server.messages.protocol import DO, SAY
@@ -242,7 +244,7 @@ FACES = """([x, y]) => {
 }"""
 
 
-def test_an_invitation_starts_a_guest_beside_its_sender_and_is_copied_if_allowed(alone, play):
+def test_an_invitation_starts_a_guest_beside_its_sender_and_can_be_copied_if_allowed(alone, play):
     host = play("Host", url=alone.url, script=MAY_NOT_COPY)
     walk(host, "w", 12)
     stands(host)
@@ -269,8 +271,15 @@ def test_an_invitation_starts_a_guest_beside_its_sender_and_is_copied_if_allowed
     walk(host, "s", 1)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.keyboard.press("i")
-    page.get_by_text("Invite link copied").wait_for()
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()").startswith(f"{url}?near=")
+    # A photo goes along.
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Photo").click()
+    assert re.fullmatch(r"\d+ tiles [a-z-]+ of the plaza\.png", download.value.suggested_filename)
+    photo = Image.open(download.value.path())
+    assert photo.size == (1280, 800) and len(photo.getcolors(2**24)) > 50
 
 
 #: Where the only other walker is drawn, in css px.

@@ -25,7 +25,7 @@ const JOINED = [
 // only them, and what is in their own folder.
 const PURE = (`protocol msgpack terrain track replica walk names clock state scene things faces day regions
   landmarks ember relay places emotes footsteps atlas borders leading near keys route twins echoes grown
-  notes ordered events blooms looks cairns`).split(/\s+/);
+  notes ordered events blooms looks cairns lost did`).split(/\s+/);
 
 // The parts of Flatlands: each is a folder with its own page.
 const FLATLANDS = new URL('../../games/flatlands/', import.meta.url);

@@ -165,6 +165,8 @@ export class State {
     this.greeted = new Set();
 
     // What parts of the game add.
+    /** @type {Ordered<() => string | null>} What the notice board on the plaza says besides the almanac. */
+    this.board = new Ordered();
     /** @type {Ordered<(state: State) => import('./next.js').Step | null>} What there may be to do next: the first one that is not
      * null is shown. */
     this.next = new Ordered();

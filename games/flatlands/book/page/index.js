@@ -72,7 +72,10 @@ export function install({ client, state, view, hud, controls, events }) {
     if (!read) panels.since(since);
     read = true;
   });
-  on.message('almanac', (_, entries) => panels.fillAlmanac(almanacOf(entries, state.landmarks)));
+  on.message('almanac', (_, entries) => {
+    const notices = state.board.all.flatMap((say) => say() ?? []).map((text) => ({ kind: '', at: 0, sign: 'flag', text, place: null }));
+    panels.fillAlmanac([...notices, ...almanacOf(entries, state.landmarks)]);
+  });
   events.on('first', () => ask('book'));
   events.on('walked', () => panels.closeCard());
 }

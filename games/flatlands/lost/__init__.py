@@ -1,0 +1,1 @@
+"""The lost thing of the day: whoever finds it wears it for a day."""

@@ -7,8 +7,8 @@ import { PART } from './landmarks.js';
  * @typedef {[string, number, string, number, number, number]} Row */
 /** What a line is about, in tiles. @typedef {{ x: number, y: number, name: string } | null} Place */
 /** What is said of a kind of line: `sum` of several, unless there is only one, `say` of one; `sign` is its picture (ICONS in hud/element.js).
- * `others`: somebody else has done it, maybe while the player was away.
- * @typedef {{ kind: string, sign: string, sum?: [string, string], others?: boolean,
+ * `others`: somebody else has done it, maybe while the player was away. `stands`: what of it stands for so many ms.
+ * @typedef {{ kind: string, sign: string, sum?: [string, string], others?: boolean, stands?: { what: string, ms: number },
  * say: (row: Row, landmarks: import('./landmarks.js').Landmarks) => [string, Place] }} Note */
 
 /** Return a place in the middle of a tile. */

@@ -10,7 +10,8 @@ const LOUDNESS = 0.07;
 const OVERTONE = 2.76, OVERTONE_SHARE = 0.16;   // as bells have it
 const ATTACK = 0.008;                     // s
 const REST_AFTER = 2000;                  // ms without a sound, after which it uses no audio device
-const NOISE = 0.25;                       // s of noise that is kept
+const NOISE = 2;                          // s of noise that is kept
+const FADES = 0.5;                        // s: the time constant with which the sound of a place changes
 
 /** Notes: the frequency in Hz, when it begins and how long it rings, in s, and to which share of its
  * frequency it slides (1: it does not). @typedef {[number, number, number, number][]} Notes */
@@ -45,6 +46,15 @@ const STEPS = {
   [PLATEAU]: ['bandpass', 1100, 0.05, 0.08],
 };
 
+/** What a place sounds like: the filter through which the noise goes, its frequency in Hz, how sharp it is, how loud, and how often
+ * in a second it swells. @type {Record<string, [BiquadFilterType, number, number, number, number]>} */
+const PLACES = {
+  fire: ['bandpass', 900, 0.5, 0.05, 7],
+  water: ['lowpass', 520, 0.5, 0.07, 0.23],
+  crickets: ['bandpass', 4300, 30, 0.09, 21],
+  wind: ['bandpass', 330, 1.2, 0.09, 0.11],
+};
+
 export class Sound {
   constructor() {
     this.on = forBrowser.get(SOUND_KEY) !== 'off';
@@ -52,6 +62,8 @@ export class Sound {
     this.context = null;
     /** @type {AudioBuffer | null} */
     this.noise = null;
+    /** @type {Map<string, GainNode>} How loud each sound of a place is. */
+    this.places = new Map();
     /** @type {number | undefined} */
     this.resting = undefined;
     // In some browsers a context sounds only if it was made while the page was touched.
@@ -107,6 +119,22 @@ export class Sound {
     });
   }
 
+  /** Let a place sound like this from now on; the levels are 0 to 1.
+   * @param {import('./ambience.js').Levels} levels */
+  ambient(levels) {
+    const loud = this.on && Object.values(levels).some((level) => level > 0);
+    if (!loud && ![...this.places.values()].some(({ gain }) => gain.value > 0.001)) return;
+    this.#play((context) => {
+      this.noise ??= noiseOf(context);
+      for (const [name, level] of Object.entries(levels)) {
+        if (level === 0 && !this.places.has(name)) continue;
+        const place = this.places.get(name) ?? murmur(context, this.noise, ...PLACES[name]);
+        this.places.set(name, place);
+        place.gain.setTargetAtTime(level, context.currentTime, FADES);
+      }
+    });
+  }
+
   /** @param {(context: AudioContext) => void} begin */
   async #play(begin) {
     const { context } = this;
@@ -141,6 +169,27 @@ function ring(context, frequency, loudness, at, rings, slide) {
   tone.connect(volume).connect(context.destination);
   tone.start(at);
   tone.stop(at + rings);
+}
+
+/** Let noise go on through a filter, and swell; return what says how loud it is, at first 0.
+ * @param {AudioContext} context @param {AudioBuffer} noise @param {BiquadFilterType} type @returns {GainNode} */
+function murmur(context, noise, type, frequency, sharp, loudness, swells) {
+  const source = context.createBufferSource(), filter = context.createBiquadFilter(), swell = context.createGain();
+  const wave = context.createOscillator(), depth = context.createGain(), volume = context.createGain();
+  source.buffer = noise;
+  source.loop = true;
+  filter.type = type;
+  filter.frequency.value = frequency;
+  filter.Q.value = sharp;
+  swell.gain.value = loudness / 2;
+  depth.gain.value = loudness / 2;
+  wave.frequency.value = swells;
+  volume.gain.value = 0;
+  wave.connect(depth).connect(swell.gain);
+  source.connect(filter).connect(swell).connect(volume).connect(context.destination);
+  source.start();
+  wave.start();
+  return volume;
 }
 
 /** @param {AudioContext} context */

@@ -1,7 +1,9 @@
-// Which sounds the page makes, and when: steps, words and emotes nearby, and sparks.
+// Which sounds the page makes, and when: steps, words and emotes nearby, sparks, and what the place sounds like.
 
+import { levelsAt, SILENCE } from './ambience.js';
 import { Footsteps } from './footsteps.js';
 
+const LISTENS_EVERY = 700;                // ms
 const EARSHOT = 16;                       // tiles: from farther away nothing is heard
 
 /** @param {import('./main.js').Game} game */
@@ -30,4 +32,5 @@ export function install({ state, hud, events, sound }) {
   events.on('heard', hear);
   events.on('spark', () => sound.spark());
   events.on('frame', () => footsteps.follow(state));
+  setInterval(() => sound.ambient(document.hidden || state.ownId === null ? SILENCE : levelsAt(state)), LISTENS_EVERY);
 }

@@ -15,6 +15,7 @@ import { landmarkAt, placeAt } from '../notes.js';
 /** @typedef {import('../notes.js').Place} Place */
 
 const DAY = 86_400_000;                   // ms
+const STANDS_KEY = 'flatlands.stands';    // what stands, and until when
 const SEEN_KEY = 'flatlands.book';        // node time, ms, of the newest line that was seen
 
 /** What the book says of what is done for the first time. @type {import('../notes.js').Note[]} */
@@ -76,6 +77,39 @@ export function linesOf(rows, { notes, landmarks }) {
     const [text, place] = note.say(row, landmarks);
     return [{ kind, at, sign: note.sign, text, place }];
   });
+}
+
+/** Return what stands longest of what the lines of a book are about: what, and until when (node time, ms); null if nothing does.
+ * @param {Row[]} rows @param {import('../state.js').State} state @param {number} now  node time, ms
+ * @returns {{ what: string, until: number } | null} */
+export function standing(rows, { notes }, now) {
+  const all = rows.flatMap(([kind, at]) => {
+    const { stands = null } = notes.all.find((each) => each.kind === kind) ?? {};
+    return stands === null || at + stands.ms <= now ? [] : [{ what: stands.what, until: at + stands.ms }];
+  });
+  return all.sort((a, b) => b.until - a.until)[0] ?? null;
+}
+
+/** Keep for the next visit what stands.
+ * @param {{ what: string, until: number } | null} stands */
+export function keepStanding(stands) {
+  if (stands === null) forBrowser.forget(STANDS_KEY);
+  else forBrowser.set(STANDS_KEY, `${stands.until} ${stands.what}`);
+}
+
+/** Return in a sentence what stands of what this browser's player has left, or null.
+ * @param {number} now  ms since 1970 */
+export function reminder(now) {
+  const [until = '', ...words] = (forBrowser.get(STANDS_KEY) ?? '').split(' '), days = midnight(Number(until)) - midnight(now);
+  if (words.length === 0 || Number(until) <= now) return null;
+  const when = days <= 0 ? 'today' : days === 1 ? 'tomorrow'
+    : new Date(Number(until)).toLocaleDateString('en-GB', { weekday: 'long' });
+  return `${words.join(' ')} stands until ${when}.`;
+}
+
+/** Return the number of the day on which something happens. */
+function midnight(at) {
+  return Math.round(new Date(at).setHours(12, 0, 0, 0) / DAY);
 }
 
 /** Return how many lines there are of each kind: [picture, number, word].

@@ -3,7 +3,7 @@
 import { isComputer } from '../faces.js';
 import { NOTICE_BOARD } from '../landmarks.js';
 import { BRIDGE } from '../terrain.js';
-import { almanacOf, FIRSTS, linesOf, sinceSeen, sumsOf } from './book.js';
+import { almanacOf, FIRSTS, keepStanding, linesOf, reminder, sinceSeen, standing, sumsOf } from './book.js';
 import { BookPanels } from './panels.js';
 
 const ASKS_EVERY = 6000;                  // ms between two times that either is asked for
@@ -58,6 +58,7 @@ export function install({ client, state, view, hud, controls, events }) {
     client.do.crossed();
   }
 
+  hud.titleScreen.remind(reminder(Date.now()));
   FIRSTS.forEach((each, i) => state.notes.add(i, each));
   on.begun(() => setTimeout(() => begin(0), MEETS_WITHIN));
   on.said((player, text) => player !== null && isComputer(player.id) && text.includes(identity.name) && begin(player.id));
@@ -67,7 +68,8 @@ export function install({ client, state, view, hud, controls, events }) {
   controls.targets.add(50, (cssX, cssY) => isOnBoard(view.tileAt(state, cssX, cssY)) ? openAlmanac : null);
   on.message('book', (rows) => {
     const lines = linesOf(rows, state), since = sinceSeen(lines, state);
-    panels.fill(identity.name, lines, sumsOf(lines, state), Date.now());
+    keepStanding(standing(rows, state, state.clock.now()));
+    panels.fill(identity.name, lines, sumsOf(lines, state), Date.now(), reminder(Date.now()));
     // What comes while the player plays is shown anyway.
     if (!read) panels.since(since);
     read = true;

@@ -17,11 +17,12 @@ export class BookPanels {
     this.sums = element('ul', { class: 'sums', 'aria-label': 'All together' });
     this.nothing = element('p', {}, 'Nothing yet. What you find and leave, what you do with others, and '
       + 'what others do while you are away will be written here.');
+    this.reminder = element('p', { class: 'stands', hidden: true });
     this.lines = element('div', { class: 'lines' });
     this.pages = element('div', {});
     const almanac = element('button', { type: 'button', class: 'quiet' }, 'Almanac');
     this.root = element('dialog', { class: 'help book panel', 'aria-label': 'Your book' },
-      element('header', {}, this.title, almanac, this.you), this.sums, this.nothing, this.lines, this.pages,
+      element('header', {}, this.title, almanac, this.you), this.sums, this.reminder, this.nothing, this.lines, this.pages,
       element('form', { class: 'end', method: 'dialog' },
         element('button', { type: 'submit', class: 'play quiet' }, 'Close')));
     this.you.addEventListener('click', () => {
@@ -51,8 +52,11 @@ export class BookPanels {
   }
 
   /** Fill the book of a player of this name.
-   * @param {string} name @param {Line[]} lines @param {[string, number, string][]} sums @param {number} now  ms */
-  fill(name, lines, sums, now) {
+   * @param {string} name @param {Line[]} lines @param {[string, number, string][]} sums @param {number} now  ms
+   * @param {string | null} reminder  what stands */
+  fill(name, lines, sums, now, reminder) {
+    this.reminder.textContent = reminder ?? '';
+    show(reminder !== null, this.reminder);
     this.title.replaceChildren(element('bdi', {}, name), '’s book');
     this.sums.replaceChildren(...sums.map(([sign, n, word]) =>
       element('li', {}, icon(sign), element('b', {}, String(n)), ` ${word}`)));

@@ -9,6 +9,7 @@ import { placeAt } from '../notes.js';
 /** The name of the kind of things. */
 export const CAIRN = 'Cairn';
 
+const STANDS = { what: 'Your cairn', ms: 7 * 86_400_000 };
 const READ_WITHIN = 2.5;                  // tiles: from there the line of a cairn is read
 const READ_OUT = 3;                       // tiles: farther away than this it is not read any more
 
@@ -17,12 +18,14 @@ export const NOTES = [{
   kind: 'cairn',
   sign: 'cairn',
   sum: ['cairn', 'cairns'],
+  stands: STANDS,
   say: ([, , , , x, y]) => [`You left a cairn ${fromPlaza(x, y)}.`, placeAt(x, y, 'your cairn')],
 }, {
   kind: 'stone',
   sign: 'cairn',
   sum: ['stone from others', 'stones from others'],
   others: true,
+  stands: STANDS,
   say: ([, , who, n, x, y]) => [`${who} put a stone on your cairn ${fromPlaza(x, y)}: it has ${n} now.`,
     placeAt(x, y, 'your cairn')],
 }];

@@ -14,6 +14,7 @@ export class Title {
     /** What the player did before this module was loaded, as early.js has kept it. */
     this.early = document.documentElement.dataset;
     this.live = part('.now');
+    this.awaits = part('.awaits');
     this.invited = part('.invited');
     this.form = part('form');
     this.field = part('input');
@@ -70,6 +71,13 @@ export class Title {
   showTotals(sentence) {
     show(sentence !== null, this.live);
     if (sentence !== null && this.live.textContent !== sentence) this.live.textContent = sentence;
+  }
+
+  /** Say what awaits the player; null says nothing.
+   * @param {string | null} sentence */
+  remind(sentence) {
+    show(sentence !== null, this.awaits);
+    this.awaits.textContent = sentence ?? '';
   }
 
   fail(sentence) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { almanacOf, linesOf, sinceSeen, sumsOf } from '../../page/book.js';
+import { almanacOf, keepStanding, linesOf, reminder, sinceSeen, standing, sumsOf } from '../../page/book.js';
 import { dayOf } from '../../page/panels.js';
 import { storageOf } from '../../../../../tests/js/storage.js';
 import { nothing } from '../../../tests/js/people.js';
@@ -45,6 +45,19 @@ test('what others did is shown once, but not in a browser that has never read th
   assert.deepEqual(sinceSeen(more, STATE), []);
   assert.deepEqual(sinceSeen([], STATE), []);
   assert.deepEqual(sinceSeen(more, STATE), []);
+});
+
+test('what stands longest is kept for the next visit, until it falls', () => {
+  const state = /** @type {any} */ ({ notes: { all: [{ kind: 'cairn', stands: { what: 'Your cairn', ms: 7 * 24 * HOUR } }, { kind: 'plant' }] } });
+  const rows = /** @type {any} */ ([['plant', NOON, '', 1, 0, 0], ['cairn', NOON - 24 * HOUR, '', 0, 0, 0], ['cairn', NOON - 30 * HOUR, '', 0, 0, 0]]);
+  keepStanding(standing(rows, state, NOON));
+  const weekday = new Date(NOON + 6 * 24 * HOUR).toLocaleDateString('en-GB', { weekday: 'long' });
+  assert.equal(reminder(NOON), `Your cairn stands until ${weekday}.`);
+  assert.equal(reminder(NOON + 5 * 24 * HOUR), 'Your cairn stands until tomorrow.');
+  assert.equal(reminder(NOON + 6 * 24 * HOUR - 1), 'Your cairn stands until today.');
+  assert.equal(reminder(NOON + 6 * 24 * HOUR), null);
+  keepStanding(standing(rows, state, NOON + 7 * 24 * HOUR));
+  assert.equal(reminder(NOON), null);
 });
 
 test('a day has a name', () => {

@@ -6,6 +6,7 @@ import { CHUNK, GRASS, SAND, WOOD } from '../terrain.js';
 /** @typedef {import('../state.js').State} State */
 
 const PLAZA_WITHIN = 13;                  // tiles of the origin within which nothing is planted
+const REFUSED_FOR = 60_000;               // ms for which planting is no next step, once it was refused
 const FROM_PATH = 48;                     // 1/16 tile from the middle of a path, within which nothing is
 /** Tiles around one, the nearest first, of which some are tried. */
 const AROUND = Array.from({ length: 41 * 41 }, (_, i) => [i % 41 - 20, Math.floor(i / 41) - 20])
@@ -27,7 +28,11 @@ export class Planting {
     this.bed = null;
     /** @type {{ x: number, y: number } | null} Where the player was, in tiles, when the sheet was opened. */
     this.openedAt = null;
-    this.askedAt = -Infinity;             // performance time, ms
+    this.askedAt = -Infinity;             // performance time, ms; and
+    this.refusedAt = -Infinity;           // when the server refused to plant something
+    client.on.error((code) => {
+      if (code === 'garden') this.refusedAt = state.now;
+    });
     client.on.message('purse', (gems) => this.#have(gems));
     client.on.message('sown', (_kind, _column, _row, gems) => {
       sound.spark();
@@ -70,10 +75,13 @@ export class Planting {
   step() {
     const { state, left } = this, { x, y } = state.here;
     if (left === null && state.did.has('gem') && !state.did.has('plant')) this.ask();
-    if (left === null || left < 1 || state.did.has('plant') || this.sheet.sheet.isOpen) return null;
+    const own = state.drawn.get(state.ownId ?? -1), waits = state.now < this.refusedAt + REFUSED_FOR;
+    if (own === undefined || left === null || left < 1 || state.did.has('plant') || this.sheet.sheet.isOpen || waits) return null;
     const step = { key: 'plant', text: 'Plant your gem: flowers, or a lantern' };
-    if (isSoil(state.terrain, Math.floor(x), Math.floor(y) + 1)) return { ...step, act: this.events.emitter('plant') };
-    const near = AROUND.find(([dx, dy]) => isSoil(state.terrain, Math.floor(x) + dx, Math.floor(y) + dy));
+    if (isSoil(state.terrain, Math.floor(x) + own.dx, Math.floor(y) + own.dy)) return { ...step, act: this.events.emitter('plant') };
+    // Whichever way one comes from, there is soil in front.
+    const near = AROUND.find(([dx, dy]) => [-1, 0, 1].every((i) => [-1, 0, 1].every((j) =>
+      isSoil(state.terrain, Math.floor(x) + dx + i, Math.floor(y) + dy + j))));
     return near === undefined ? null
       : { ...step, place: { x: Math.floor(x) + near[0] + 0.5, y: Math.floor(y) + near[1] + 0.5, name: 'good soil' } };
   }

@@ -8,6 +8,7 @@ import { Counter } from './counter.js';
 const GEM = 'Gem';                        // the name of the kind of things
 const ASKS_EVERY = 1000;                  // ms between two questions for the board
 const IN_SIGHT = 40, BESIDE = 16;         // tiles: a gem so near is the next step, the first one and later ones
+const AROUND = 3;                         // times as far a gem may be on the way to it
 const REFRESHES_EVERY = 10000;            // ms between questions while the book is open
 
 /** @param {import('../main.js').Game} game */
@@ -45,21 +46,28 @@ export function install({ client, state, view, minimap, hud, events, sound }) {
   });
   events.on('book', keepAsking);
   on.message('found', () => events.emit('did', 'gem'));
-  state.next.add(20, () => state.did.has('gem') ? null : nextGem(state, IN_SIGHT));
-  state.next.add(60, () => nextGem(state, BESIDE));
+  const first = gemStep(IN_SIGHT);
+  state.next.add(20, (each) => state.did.has('gem') ? null : first(each));
+  state.next.add(60, gemStep(BESIDE));
   events.on('purse', (gems, flies) => counter.have(gems, flies));
   return { board, counter };
 }
 
-/** Return the step to the nearest gem within `reach` tiles, or null.
- * @param {import('../state.js').State} state @param {number} reach @returns {import('../next.js').Step | null} */
-function nextGem({ things, here }, reach) {
-  let nearest = null, least = reach;
-  for (const { thing, x, y, goneAt } of things.values()) {
-    const away = Math.hypot(x - here.x, y - here.y);
-    if (thing.type === GEM && goneAt === null && away < least) [nearest, least] = [{ id: thing.id, x, y }, away];
-  }
-  if (nearest === null) return null;
-  const { id, x, y } = nearest, name = `a ${GEM_NAMES[gemOf(id)]} gem`;
-  return { key: `gem ${id}`, text: `Take ${name}`, place: { x, y, name } };
+/** Return a function that returns the step to a gem: to the nearest one within `reach` tiles, and then to that one, even if the way
+ * there leads around something.
+ * @param {number} reach @returns {(state: import('../state.js').State) => import('../next.js').Step | null} */
+function gemStep(reach) {
+  /** @type {string | null} */
+  let wanted = null;
+  return ({ things, here }) => {
+    const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
+    const gems = [...things.values()].filter(({ thing, goneAt }) => thing.type === GEM && goneAt === null)
+      .sort((a, b) => away(a) - away(b));
+    const kept = gems.find((gem) => gem.thing.id === wanted && away(gem) < AROUND * reach), [nearest] = gems;
+    const gem = kept ?? (nearest !== undefined && away(nearest) < reach ? nearest : undefined);
+    wanted = gem?.thing.id ?? null;
+    if (gem === undefined) return null;
+    const { thing: { id }, x, y } = gem, name = `a ${GEM_NAMES[gemOf(id)]} gem`;
+    return { key: `gem ${id}`, text: `Take ${name}`, place: { x, y, name } };
+  };
 }

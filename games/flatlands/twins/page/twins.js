@@ -14,7 +14,8 @@ export const ASIDE = 2, ON = 0.95;
 const NEAR = 200;
 const AT = 3.6;                           // tiles from the gem within which a player is at its stones
 
-const IN_SIGHT = 30;                      // tiles
+const IN_SIGHT = 30, HELPED = 60;         // tiles; and those from the plaza within which clockwork helps
+const STAYS = 25000;                      // ms for which it is a next step to stay on a stone
 const FORGOTTEN = 25000;                  // ms after which somebody of whom nothing is sent is taken to have gone
 const NEWS_EVERY = 300000;                // ms for which it is not news again that somebody waits at a place
 const SLOW = 2500;                        // ms that the server may take to open them
@@ -45,6 +46,9 @@ export class Twins {
     this.all = new Map();
     /** @type {Map<string, number>} When it was news that somebody waits somewhere. */
     this.newsAt = new Map();
+    this.onSince = 0;                     // performance time, ms, when the player came onto a stone
+    /** @type {Set<string>} The ids of stones where nobody came. */
+    this.vain = new Set();
     this.alone = false;                   // whether the server has said that the player is on both stones
     // What this frame shows.
     /** @type {Waiting[]} Others who wait, the nearest first; */
@@ -83,6 +87,8 @@ export class Twins {
       return;
     }
     const { x, y } = twin, sides = standing(state, twin), company = on === 0 ? Math.max(...sides) : sides[on < 0 ? 1 : 0];
+    if (on === 0 || before?.on !== on) this.onSince = now;
+    else if (now > this.onSince + STAYS) this.vain.add(twin.thing.id);
     const same = before !== null && before.x === x && before.y === y && before.on === on;
     this.stones = { x, y, on, clockwork: company === 1,
       other: company < 2 ? null : same ? before.other ?? now : now };
@@ -97,7 +103,7 @@ export class Twins {
    * @param {State} state @returns {import('../next.js').Step | null} */
   waitingStep(state) {
     const [waiting] = this.waiting;
-    if (this.stones !== null && this.stones.on !== 0 && !this.alone) {
+    if (this.stones !== null && this.stones.on !== 0 && !this.alone && state.now < this.onSince + STAYS) {
       return { key: 'stay', text: 'Stay on the stone: somebody comes', act: () => {} };
     }
     if (waiting === undefined) return null;
@@ -110,7 +116,9 @@ export class Twins {
    * @param {State} state @returns {import('../next.js').Step | null} */
   firstStep(state) {
     const { here, did } = state, away = (one) => Math.hypot(one.x - here.x, one.y - here.y);
-    const [twin] = did.has('twin') ? [] : twinsOf(state).sort((a, b) => away(a) - away(b));
+    // Where clockwork helps who is alone, and not where nobody has come for a while.
+    const [twin] = did.has('twin') || this.stones?.on ? [] : twinsOf(state)
+      .filter(({ x, y, thing }) => Math.hypot(x, y) < HELPED && !this.vain.has(thing.id)).sort((a, b) => away(a) - away(b));
     return twin === undefined || away(twin) > IN_SIGHT ? null
       : { key: `twin ${twin.thing.id}`, text: 'Step onto a twin stone', place: { x: twin.x - ASIDE, y: twin.y, name: 'twin stones' } };
   }

@@ -83,7 +83,7 @@ test('a plant stands where it was planted, and nothing else does', () => {
 });
 
 test('how many gems are left to plant is shown once that is known, and once a new one has come', () => {
-  const answers = {}, shown = [], left = [], on = { message: (name, call) => { answers[name] = call; }, begun() {} };
+  const answers = {}, shown = [], left = [], on = { message: (name, call) => { answers[name] = call; }, begun() {}, error() {} };
   const events = new Events();
   new Planting(null, { on }, { showGems: (gems) => left.push(gems) }, { spark() {} }, events);
   events.on('purse', (gems, flies) => {

@@ -6,6 +6,7 @@ import { Controls } from './controls.js';
 import { SPARK } from './emotes.js';
 import { Events } from './events.js';
 import { randomLook } from './faces.js';
+import { textScale } from './hud/element.js';
 import { Hud } from './hud/hud.js';
 import { Input } from './input.js';
 import { install as installInvitations } from './invitations.js';
@@ -96,7 +97,7 @@ function resize() {
   const size = `${innerWidth}x${innerHeight}@${dpr}`;
   if (size === drawn) return;
   drawn = size;
-  view.resize(innerWidth, innerHeight, dpr);
+  view.resize(innerWidth, innerHeight, dpr, textScale());
   minimap.resize(small.matches ? MINIMAP_SMALL : MINIMAP, devicePixelRatio);
   const tile = tileSize(innerWidth, innerHeight);
   state.viewport = { w: innerWidth / tile, h: innerHeight / tile };

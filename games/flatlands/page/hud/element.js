@@ -66,6 +66,16 @@ export function show(shown, made) {
   made.hidden = !shown;
 }
 
+/** Return how many times larger than usual the browser's text is, as its user has set it: 1 to 2. */
+export function textScale() {
+  const probe = element('span', {});
+  probe.style.fontSize = 'medium';
+  document.body.append(probe);
+  const size = parseFloat(getComputedStyle(probe).fontSize);
+  probe.remove();
+  return Math.min(Math.max(size / 16, 1), 2);
+}
+
 /** Return whether this device is used with fingers. */
 export function byTouch() {
   return matchMedia('(pointer: coarse)').matches;

@@ -78,13 +78,13 @@ export class View {
     this.lights = new Ordered();
   }
 
-  /** Set the size of the screen in css px; `dpr` is device px per css px. */
-  resize(cssWidth, cssHeight, dpr) {
+  /** Set the size of the screen in css px; `dpr` is device px per css px. Words are drawn `textScale` times as large as usual. */
+  resize(cssWidth, cssHeight, dpr, textScale = 1) {
     const most = Math.sqrt(MOST_PIXELS / (cssWidth * cssHeight));
     const tile = Math.max(4, Math.round(tileSize(cssWidth, cssHeight) * Math.min(dpr, most)));
     this.dpr = Math.min(dpr, most);
     const large = tileSize(cssWidth, cssHeight) / TILE;
-    this.wordDpr = this.dpr * (1 + Math.max(0, large - 1) * WORDS_GROW);
+    this.wordDpr = this.dpr * textScale * (1 + Math.max(0, large - 1) * WORDS_GROW);
     this.canvas.width = Math.max(1, Math.round(cssWidth * this.dpr));
     this.canvas.height = Math.max(1, Math.round(cssHeight * this.dpr));
     if (this.normal.tile !== tile) this.normal = new Scale(this.terrain, tile, tile);

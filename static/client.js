@@ -328,6 +328,15 @@ export class Client {
     this.go({ goal: unitsAt(x, y) });
   }
 
+  /** Have another name, or another look, from now on, also for later visits. A name that is none changes nothing. */
+  appear(name, look = this.identity.look) {
+    const { identity, net } = this, wanted = sayable(name, P.NAME_LIMIT) || identity.name;
+    if (!net.playing || (wanted === identity.name && look === identity.look)) return;
+    Object.assign(identity, { name: wanted, look });
+    Object.assign(net.hello, { name: wanted, look });
+    net.act(P.APPEAR, wanted, look);
+  }
+
   /** Say something to everybody near. */
   say(text) {
     const line = sayable(text);

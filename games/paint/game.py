@@ -1,14 +1,24 @@
-"""Paint the floor: each tile keeps the colour of its last visitor, and a board counts the tiles."""
+"""Paint the floor: for three minutes each tile keeps the colour of its last visitor, and then the
+colour with the most tiles has won."""
 
 import random
 
-from flatlands import Cells, Me, action, every, number, plain
+from flatlands import Cells, Me, Present, Refused, action, every, number, plain
 from flatlands import Game as Engine
 from flatlands.games.mushrooms import Mushrooms
+from flatlands.server.game.game_node import GameNode
 from flatlands.world.track import Tile
 
 #: How many colours there are; a tile without paint has the value 0.
 COLOURS = 8
+
+#: Everybody paints for so many seconds, and then looks at the result for so many.
+ROUND_SECONDS = 180
+PAUSE_SECONDS = 15
+TURN_SECONDS = ROUND_SECONDS + PAUSE_SECONDS
+
+#: The most names on a row of the board.
+NAMES_MOST = 3
 
 
 class Painter(Me):
@@ -18,40 +28,85 @@ class Painter(Me):
 
 
 class Game(Engine[Painter]):
-    """A floor, and what players do to it."""
+    """A floor, and what players do to it. Rounds follow the clock of the world, so no node begins
+    them. The paint of every second round has values of its own, and is forgotten before there is
+    such a round again: so each begins with a bare floor."""
 
     ground = plain()
     page = "page"
     me = Painter
     parts = (Mushrooms,)
-    floor = Cells()
-    messages = {"board": {"rows": list[tuple[int, int]]}}
+    floor = Cells(forget=TURN_SECONDS + 5)
+    messages = {"board": {"left": int, "values": int, "rows": list[tuple[int, int, str]]}}
+
+    def __init__(self, node: GameNode, options: object, alone: bool) -> None:
+        super().__init__(node, options, alone)
+        #: Player of this node -> colour and name.
+        self.painters: dict[int, tuple[int, str]] = {}
+
+    @property
+    def round(self) -> int:
+        """The number of the round."""
+        return self.world_now() // (TURN_SECONDS * 1000)
+
+    @property
+    def left(self) -> int:
+        """The ms that are left of the round: below 0 in the pause after it."""
+        return ROUND_SECONDS * 1000 - self.world_now() % (TURN_SECONDS * 1000)
+
+    def value_of(self, colour: int) -> int:
+        """Return the value that tiles of a colour have in this round."""
+        return colour + self.round % 2 * COLOURS
 
     def on_step(self, me: Painter, tiles: list[Tile]) -> None:
         """Paint the tiles that a player has come to."""
-        me.write(self.floor, tiles, me.colour)
+        if self.left > 0:
+            me.write(self.floor, tiles, self.value_of(me.colour))
 
     @action(rate=0.2, burst=1)
     def spill(self, me: Painter, reach: int = number(1, 3)) -> None:
         """Paint all tiles within `reach` of a player."""
-        column, row = me.tile
-        around = range(-reach, reach + 1)
-        me.write(self.floor, [(column + x, row + y) for x in around for y in around], me.colour)
+        if self.left <= 0:
+            raise Refused("pause", "The round is over: the next one begins in a moment.")
+        (column, row), around = me.tile, range(-reach, reach + 1)
+        tiles = [(column + x, row + y) for x in around for y in around]
+        me.write(self.floor, tiles, self.value_of(me.colour))
 
     def on_join(self, me: Painter, back: bool) -> None:
         """Give a newcomer one of the colours with the fewest tiles, and send it the board at once,
         before the next `send_board`."""
         if me.colour == 0:
             counts, colours = self.floor.counts(), random.sample(range(1, COLOURS + 1), COLOURS)
-            me.colour = min(colours, key=lambda colour: counts.get(colour, 0))
-        me.send("board", self.board())
+            me.colour = min(colours, key=lambda colour: counts.get(self.value_of(colour), 0))
+        me.send("board", *self.board())
 
-    @every(2)
+    def on_leave(self, me: Painter) -> None:
+        """Forget who has left."""
+        self.painters.pop(me.id, None)
+
+    @every(1, each=True)
+    def note_names(self, players: Present) -> None:
+        """Note who plays here, and under which name."""
+        for id in players.ids:
+            if (me := self.player(id)) is not None:
+                self.painters[id] = me.colour, me.name
+
+    @every(1)
     def send_board(self) -> None:
         """Send the board to all pages."""
-        self.broadcast_local("board", self.board())
+        self.broadcast_local("board", *self.board())
 
-    def board(self) -> list[list[int]]:
-        """Return [colour, number of its tiles] for each colour, the most tiles first."""
-        counts = sorted(self.floor.counts().items(), key=lambda count: -count[1])
-        return list(map(list, counts))
+    def board(self) -> tuple[int, int, list[list[object]]]:
+        """Return the ms that are left of the round, what is added to a colour in this round's
+        values, and [colour, number of its tiles, some names] for each colour, the most tiles
+        first."""
+        counts, first = self.floor.counts(), self.value_of(0)
+        tiles = {colour: counts.get(first + colour, 0) for colour in range(1, COLOURS + 1)}
+        rows = sorted(((n, colour) for colour, n in tiles.items() if n), reverse=True)
+        return self.left, first, [[colour, n, self.names(colour)] for n, colour in rows]
+
+    def names(self, colour: int) -> str:
+        """Return the names of some players of this node with a colour."""
+        found = sorted(name for own, name in self.painters.values() if own == colour)
+        more = [f"{len(found) - NAMES_MOST} more"] if len(found) > NAMES_MOST else []
+        return ", ".join(found[:NAMES_MOST] + more)

@@ -176,6 +176,8 @@ export interface Game {
   goTo(x: number, y: number): void;
   /** Say something to everybody near. */
   say(text: string): void;
+  /** Have another name, or another look, from now on. */
+  appear(name: string, look?: number): void;
   /** The size of the screen, in tiles. */
   size: Pair;
   /** Begin to play on a screen of this size in tiles: for a page without a canvas, and after `ended`. */

@@ -6,6 +6,7 @@ import { isComputer } from './faces.js';
 import { walkersNear, wayTo } from './near.js';
 
 const LOOK_EVERY = 500;                   // ms
+const NEARER = 2, WITHIN = 30_000;        // tiles by which whoever goes there comes nearer within so many ms
 const BARRED_FOR = 180_000;               // ms for which a step is left out to which no way was found
 const CALLS = 14;                         // tiles to somebody to whom the player may wave
 
@@ -22,6 +23,8 @@ export class Next {
     /** @type {Map<string, number>} Keys of steps to which no way was found, and until when these are left out: performance time, ms. */
     this.barred = new Map();
     this.lookedAt = -Infinity;            // performance time, ms
+    /** How near the player has come to the place of the step to which it goes, and when: tiles; performance time, ms. */
+    this.nearest = { key: '', away: Infinity, at: 0 };
   }
 
   /** Look for the next step; return whether it was time to.
@@ -35,7 +38,27 @@ export class Next {
       return step === null || this.barred.has(step.key) ? null : step;
     });
     if (this.step?.key !== this.closed) this.closed = null;
+    this.#noteProgress(state, now);
     return true;
+  }
+
+  /** Note that the player goes to the place of the step. */
+  go(now) {
+    const key = this.step?.key ?? '';
+    if (key !== this.nearest.key) this.nearest = { key, away: Infinity, at: now };
+  }
+
+  /** Leave out a step to whose place the player goes without coming nearer.
+   * @param {State} state */
+  #noteProgress({ here }, now) {
+    const { step, nearest } = this;
+    if (step?.place === undefined || step.key !== nearest.key) return;
+    const away = Math.hypot(step.place.x - here.x, step.place.y - here.y);
+    if (away < nearest.away - NEARER) Object.assign(nearest, { away, at: now });
+    else if (now > nearest.at + WITHIN) {
+      nearest.key = '';
+      this.bar(now);
+    }
   }
 
   /** Return what is shown: a text; the direction of the place from here in words, and in radians from the east, clockwise. null if
@@ -64,6 +87,7 @@ export function install({ state, hud, events, client }) {
     const { step } = next;
     if (step === null || !client.net.playing) return;
     if (step.place === undefined) return step.act?.();
+    next.go(performance.now());
     events.emit('go', step.place.x, step.place.y, step.place.name);
     // What there is to do there says that the player has come.
     if (state.aim !== null) state.aim.quiet = true;

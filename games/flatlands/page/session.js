@@ -8,7 +8,6 @@ import { forBrowser, forWindow } from './keep.js';
 import * as P from './protocol.js';
 import { clearScene, cutCamera, noteLateness, showSaying } from './scene.js';
 import { Terrain } from './terrain.js';
-import { sayable } from './texts.js';
 import { UNIT } from './track.js';
 
 /** @typedef {import('./client.js').Client} Client */
@@ -113,12 +112,7 @@ export class Session {
 
   /** Change the player's name or look. */
   appear(wanted, look) {
-    if (!this.connected()) return;
-    const { identity, net } = this.client, name = sayable(wanted, P.NAME_LIMIT) || wanted || identity.name;
-    if (name === identity.name && look === identity.look) return;
-    Object.assign(identity, { name, look });
-    Object.assign(net.hello, { name, look });
-    net.act(P.APPEAR, name, look);
+    if (this.connected()) this.client.appear(wanted, look);
   }
 
   /** Leave the world for good, and begin as somebody else. */

@@ -21,7 +21,7 @@ def test_a_player_that_walks_paints_the_floor_for_everybody(open_page):
         for page in (walker, other):
             page.get_by_text("Walk with the arrow keys").wait_for()
         walker.keyboard.down("ArrowRight")
-        board = "document.querySelector('#board').textContent"
+        board = "document.querySelector('#board b')?.textContent"
         for page in (walker, other):
             wait_for(page, f"Number({board}) > 4")
         walker.keyboard.up("ArrowRight")
@@ -99,7 +99,7 @@ def test_paint_is_seen_before_the_server_answers(open_page):
         eventually(lambda: is_painted(page, own), "the spill is seen")
         assert page.locator("#board li").count() == 0
         proxy.flow()
-        wait_for(page, "Number(document.querySelector('#board').textContent) > 20")
+        wait_for(page, "Number(document.querySelector('#board b')?.textContent) > 20")
         assert is_painted(page, own)
 
 

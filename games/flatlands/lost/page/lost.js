@@ -4,7 +4,7 @@ import { fromPlaza } from '../near.js';
 
 const DAY = 86_400_000;                   // ms
 const HINT = 40;                          // tiles: the hint is no more exact than that
-const IN_SIGHT = 30;                      // tiles from which the page's player sees where it lies
+const IN_SIGHT = 30, STAYS = 70;          // tiles from which the player is led to it, and from which no longer
 
 /** What may be lost, by the numbers of the server. */
 export const NAMES = ['kite', 'balloon', 'paper crown'];
@@ -24,6 +24,7 @@ export class LostThings {
   constructor() {
     /** @type {Row[]} */
     this.rows = [];
+    this.near = false;                    // whether the player is led to it, and not only about there
   }
 
   /** Return the row of today's thing, or null while none is known.
@@ -54,7 +55,8 @@ export class LostThings {
   step({ here, clock }) {
     const row = this.today(clock.now());
     if (row === null || row[4] !== 0) return null;
-    const [day, what, x, y] = row, near = Math.hypot(x - here.x, y - here.y) < IN_SIGHT;
+    const [day, what, x, y] = row, near = Math.hypot(x - here.x, y - here.y) < (this.near ? STAYS : IN_SIGHT);
+    this.near = near;
     const [px, py] = near ? [x, y] : about(x, y), name = `the lost ${NAMES[what]}`;
     return { key: `lost ${day}`, text: near ? `There is ${name}` : `Look for ${name}`, place: { x: px + 0.5, y: py + 0.5, name } };
   }

@@ -61,7 +61,9 @@ def test_each_day_one_thing_lies_far_from_the_plaza_at_all_nodes(seed):
 def test_the_first_who_comes_to_it_wears_it_and_all_are_told():
     world, (ada, bob), row = begun()
     x, y = row[2:4]
-    finders = [world.join(name, node, at=beside(world, x, y)) for node, name in enumerate(("Cid", "Dan"))]
+    finders = [
+        world.join(name, node, at=beside(world, x, y)) for node, name in enumerate(("Cid", "Dan"))
+    ]
     world.run(2)
     for finder in finders:
         finder.go(x + 0.5, y + 0.5)

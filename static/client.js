@@ -328,9 +328,10 @@ export class Client {
     this.go({ goal: unitsAt(x, y) });
   }
 
-  /** Have another name, or another look, from now on, also for later visits. A name that is none changes nothing. */
+  /** Have another name, or another look, from now on, also for later visits. */
   appear(name, look = this.identity.look) {
-    const { identity, net } = this, wanted = sayable(name, P.NAME_LIMIT) || identity.name;
+    // The server says what is wrong with a name.
+    const { identity, net } = this, wanted = sayable(name, P.NAME_LIMIT) || name || identity.name;
     if (!net.playing || (wanted === identity.name && look === identity.look)) return;
     Object.assign(identity, { name: wanted, look });
     Object.assign(net.hello, { name: wanted, look });

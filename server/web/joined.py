@@ -2,7 +2,8 @@
 
 A browser then asks for one file, and not for a hundred. Each module becomes a function that returns
 what the module exports, so its scope stays its own, and nothing in it needs another name. Comments
-that begin a line are left out, and those that two spaces set apart from code before them.
+that begin a line are left out, and those that two spaces set apart from code before them. So is
+what lines are indented by.
 
 This knows lines and not JavaScript. It is right for modules that tests/js/eslint.config.js accepts:
 they import and export by name, export only what never changes, wait for nothing while they are
@@ -20,6 +21,8 @@ _COMMENT = re.compile(
     r"^[ \t]*(?://[^\n]*|/\*.*?\*/)[ \t]*\n?|(?<=[;,{}()\[\]])[ \t]{2,}//[^\n/'\"`]*$",
     re.M | re.S,
 )
+#: What begins a line and means nothing.
+_INDENT = re.compile(r"^[ \t]+", re.M)
 _IMPORT = re.compile(
     r"""^import (?:\{([^}]*)\}|\* as (\w+))\s+from (?:'([^'\n]+)'|"([^"\n]+)");?""", re.M
 )
@@ -34,7 +37,7 @@ class _Module:
 
     def __init__(self, path: str, source: str) -> None:
         self.path = path
-        code = _COMMENT.sub("", source)
+        code = _INDENT.sub("", _COMMENT.sub("", source))
         #: The paths of other modules, and the names that are imported from them.
         self.imports = {
             self._beside(found): re.findall(r"(\w+)(?: as \w+)?,?", found[1] or "")

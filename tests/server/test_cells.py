@@ -602,7 +602,10 @@ def test_paint_is_played_on_two_nodes():
     painted = [n for n in range(-40, 60) if seen(b, (n, row)) == colour]
     assert painted == list(range(begun + 1, tile_of(a)[0] + 1)) and len(painted) > 18
     harness.run(5000)
-    assert a.model.messages["board"] == b.model.messages["board"] == [[[colour, len(painted)]]]
+    # Each node knows the names of its own players.
+    for player, name in ((a, "0"), (b, "")):
+        left, first, rows = player.model.messages["board"]
+        assert rows == [[colour, len(painted), name]] and left > 0 and first == 0
 
 
 def test_nodes_refuse_malformed_writes():

@@ -200,7 +200,7 @@ RENAMED = [
             "    colour = number(0": "    hue = number(0",
             "def spill(": "def pour(",
             '"board": {': '"table": {',
-            "    floor = Cells()": "    room = Cells()",
+            "    floor = Cells(": "    room = Cells(",
         },
         [
             "Property 'colour' does not exist on type 'PlayerValues'",

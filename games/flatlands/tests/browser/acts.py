@@ -61,7 +61,8 @@ COUNT_SOUNDS = """
   for (const name of Object.keys(sounds)) {
     const { start } = globalThis[name].prototype;
     globalThis[name].prototype.start = function (...given) {
-      sounds[name]++;
+      // What a place sounds like begins at no time of its own, and goes on.
+      sounds[name] += given.length > 0;
       return start.apply(this, given);
     };
   }

@@ -25,6 +25,7 @@ export class Next {
     this.lookedAt = -Infinity;            // performance time, ms
     /** How near the player has come to the place of the step to which it goes, and when: tiles; performance time, ms. */
     this.nearest = { key: '', away: Infinity, at: 0 };
+    this.stuck = false;                   // whether the player comes no nearer to it
   }
 
   /** Look for the next step; return whether it was time to.
@@ -38,7 +39,7 @@ export class Next {
       return step === null || this.barred.has(step.key) ? null : step;
     });
     if (this.step?.key !== this.closed) this.closed = null;
-    this.#noteProgress(state, now);
+    this.stuck = this.#comesNoNearer(state, now);
     return true;
   }
 
@@ -48,17 +49,16 @@ export class Next {
     if (key !== this.nearest.key) this.nearest = { key, away: Infinity, at: now };
   }
 
-  /** Leave out a step to whose place the player goes without coming nearer.
+  /** Return whether the player has gone to the place of the step for long without coming nearer.
    * @param {State} state */
-  #noteProgress({ here }, now) {
+  #comesNoNearer({ here }, now) {
     const { step, nearest } = this;
-    if (step?.place === undefined || step.key !== nearest.key) return;
+    if (step?.place === undefined || step.key !== nearest.key) return false;
     const away = Math.hypot(step.place.x - here.x, step.place.y - here.y);
     if (away < nearest.away - NEARER) Object.assign(nearest, { away, at: now });
-    else if (now > nearest.at + WITHIN) {
-      nearest.key = '';
-      this.bar(now);
-    }
+    const stuck = now > nearest.at + WITHIN;
+    if (stuck) nearest.key = '';
+    return stuck;
   }
 
   /** Return what is shown: a text; the direction of the place from here in words, and in radians from the east, clockwise. null if
@@ -72,7 +72,7 @@ export class Next {
     return { text: `${step.text}, ${tiles} ${word ?? ''}`.trim(), way, turn: Math.atan2(dy, dx) };
   }
 
-  /** Leave the step out for a while, since no way leads there. */
+  /** Leave the step out for a while, since no way leads there, or none that was found. */
   bar(now) {
     if (this.step !== null) this.barred.set(this.step.key, now + BARRED_FOR);
     this.lookedAt = -Infinity;
@@ -106,7 +106,9 @@ export function install({ state, hud, events, client }) {
   events.on('barred', () => next.bar(performance.now()));
   events.on('anew', () => state.did.clear());
   events.on('frame', () => {
-    if (next.look(state, performance.now())) line.show(next.shown(state));
+    if (!next.look(state, performance.now())) return;
+    if (next.stuck) events.emit('barred');
+    line.show(next.shown(state));
   });
   return next;
 }

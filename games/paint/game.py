@@ -41,8 +41,8 @@ class Game(Engine[Painter]):
 
     def __init__(self, node: GameNode, options: object, alone: bool) -> None:
         super().__init__(node, options, alone)
-        #: Player of this node -> colour and name.
-        self.painters: dict[int, tuple[int, str]] = {}
+        #: The ids of players of this node; some of them may have left.
+        self.painters: set[int] = set()
 
     @property
     def round(self) -> int:
@@ -80,16 +80,10 @@ class Game(Engine[Painter]):
             me.colour = min(colours, key=lambda colour: counts.get(self.value_of(colour), 0))
         me.send("board", *self.board())
 
-    def on_leave(self, me: Painter) -> None:
-        """Forget who has left."""
-        self.painters.pop(me.id, None)
-
     @every(1, each=True)
-    def note_names(self, players: Present) -> None:
-        """Note who plays here, and under which name."""
-        for id in players.ids:
-            if (me := self.player(id)) is not None:
-                self.painters[id] = me.colour, me.name
+    def note_painters(self, players: Present) -> None:
+        """Note who plays here."""
+        self.painters.update(players.ids)
 
     @every(1)
     def send_board(self) -> None:
@@ -100,13 +94,16 @@ class Game(Engine[Painter]):
         """Return the ms that are left of the round, what is added to a colour in this round's
         values, and [colour, number of its tiles, some names] for each colour, the most tiles
         first."""
+        here = [me for id in self.painters if (me := self.player(id)) is not None]
+        self.painters = {me.id for me in here}
         counts, first = self.floor.counts(), self.value_of(0)
         tiles = {colour: counts.get(first + colour, 0) for colour in range(1, COLOURS + 1)}
         rows = sorted(((n, colour) for colour, n in tiles.items() if n), reverse=True)
-        return self.left, first, [[colour, n, self.names(colour)] for n, colour in rows]
+        return self.left, first, [[colour, n, names_of(here, colour)] for n, colour in rows]
 
-    def names(self, colour: int) -> str:
-        """Return the names of some players of this node with a colour."""
-        found = sorted(name for own, name in self.painters.values() if own == colour)
-        more = [f"{len(found) - NAMES_MOST} more"] if len(found) > NAMES_MOST else []
-        return ", ".join(found[:NAMES_MOST] + more)
+
+def names_of(painters: list[Painter], colour: int) -> str:
+    """Return the names of some painters with a colour."""
+    found = sorted(me.name for me in painters if me.colour == colour)
+    more = [f"{len(found) - NAMES_MOST} more"] if len(found) > NAMES_MOST else []
+    return ", ".join(found[:NAMES_MOST] + more)

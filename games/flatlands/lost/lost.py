@@ -97,9 +97,7 @@ class LostAndFound(Part):
 
     @action(rate=0.2, burst=3)
     def lost(self, me: Me) -> None:
-        """Answer with what was lost today and yesterday."""
-        if not self._sent and self.game.has_store:
-            self._sent = self._rows()
+        """Answer with what was lost today and yesterday, as this node knows."""
         me.send("lost", self._sent)
 
     def on_touch(self, me: Me, thing: Lost) -> None:

@@ -43,6 +43,11 @@ export class Next {
     return true;
   }
 
+  /** Note that the player goes elsewhere. */
+  rest() {
+    this.nearest.key = '';
+  }
+
   /** Note that the player goes to the place of the step. */
   go(now) {
     const key = this.step?.key ?? '';
@@ -56,9 +61,7 @@ export class Next {
     if (step?.place === undefined || step.key !== nearest.key) return false;
     const away = Math.hypot(step.place.x - here.x, step.place.y - here.y);
     if (away < nearest.away - NEARER) Object.assign(nearest, { away, at: now });
-    const stuck = now > nearest.at + WITHIN;
-    if (stuck) nearest.key = '';
-    return stuck;
+    return now > nearest.at + WITHIN;
   }
 
   /** Return what is shown: a text; the direction of the place from here in words, and in radians from the east, clockwise. null if
@@ -72,9 +75,12 @@ export class Next {
     return { text: `${step.text}, ${tiles} ${word ?? ''}`.trim(), way, turn: Math.atan2(dy, dx) };
   }
 
-  /** Leave the step out for a while, since no way leads there, or none that was found. */
+  /** Leave the step out for a while if the player goes to its place, since no way leads there, or none that was found. */
   bar(now) {
-    if (this.step !== null) this.barred.set(this.step.key, now + BARRED_FOR);
+    const { nearest: { key } } = this;
+    if (key === '') return;
+    this.barred.set(key, now + BARRED_FOR);
+    this.rest();
     this.lookedAt = -Infinity;
   }
 }
@@ -82,13 +88,16 @@ export class Next {
 /** @param {import('./main.js').Game} game */
 export function install({ state, hud, events, client }) {
   const next = new Next(), { line } = hud;
+  let goes = false;                       // whether it is the step that lets the player go
 
   function go() {
     const { step } = next;
     if (step === null || !client.net.playing) return;
     if (step.place === undefined) return step.act?.();
-    next.go(performance.now());
+    goes = true;
     events.emit('go', step.place.x, step.place.y, step.place.name);
+    goes = false;
+    next.go(performance.now());
     // What there is to do there says that the player has come.
     if (state.aim !== null) state.aim.quiet = true;
   }
@@ -104,6 +113,9 @@ export function install({ state, hud, events, client }) {
   });
   events.on('did', (word) => state.did.add(word));
   events.on('barred', () => next.bar(performance.now()));
+  for (const elsewhere of /** @type {const} */ (['go', 'steer', 'put', 'followed'])) events.on(elsewhere, () => {
+    if (!goes) next.rest();
+  });
   events.on('anew', () => state.did.clear());
   events.on('frame', () => {
     if (!next.look(state, performance.now())) return;

@@ -157,7 +157,7 @@ _ANSWERS: Final[tuple[tuple[str, str | Callable[[Facts], str]], ...]] = (
     (r"friends?|invite|alone", "Press I, or Invite, {guest}, for a link to send to a friend."),
     (r"colou?r|hats?|ears|my name|look like", "Press N, or Book, then Name and face, {guest}."),
     (r"wave|dance|emotes?|laugh", "1 waves, {guest}, and the hand button has all gestures."),
-    (r"sounds?|music|mute", "Press V, or open the help, to turn the sounds on or off, {guest}."),
+    (r"sounds?|music|mute", "Press V, or Help, to turn the sounds on or off, {guest}."),
     (
         r"help|how (?:do|can)|what (?:can|do) (?:i|we|you) do|controls?|keys",
         "Walk with keys, stick or clicks, {guest}. Ask me about gems or landmarks.",

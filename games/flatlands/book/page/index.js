@@ -17,6 +17,8 @@ export function install({ client, state, view, hud, controls, events }) {
   const panels = new BookPanels({ you: events.emitter('you'), book: () => openBook(), almanac: () => openAlmanac(),
     goToPlace: events.emitter('go') });
   let read = false;                       // true once the book has come
+  /** @type {Set<string>} The kinds of first lines that this window has asked for. */
+  const asked = new Set();
   /** @type {Record<string, number>} When each was asked for, performance time, ms. */
   const askedAt = {};
 
@@ -43,19 +45,21 @@ export function install({ client, state, view, hud, controls, events }) {
     hud.openDialog(panels.almanac);
   }
 
-  /** Let the book begin, with the clockwork walker of an id, or without one (0). */
-  function begin(guide) {
-    if (state.did.has('came') || !net.playing) return;
-    events.emit('did', 'came');
-    client.do.came(guide);
+  /** Let a line be written, once in this window. The server may not do so: then the next visit asks again, until the book has it.
+   * @param {string} kind @param {() => void} write */
+  function writeFirst(kind, write) {
+    if (asked.has(kind) || state.did.has(kind) || !net.playing) return;
+    asked.add(kind);
+    write();
   }
+
+  /** Let the book begin, with the clockwork walker of an id, or without one (0). */
+  const begin = (guide) => writeFirst('came', () => client.do.came(guide));
 
   /** Note the first bridge. */
   function lookForBridge() {
-    const { here, did, terrain } = state;
-    if (did.has('bridge') || !net.playing || terrain.kind(Math.floor(here.x), Math.floor(here.y)) !== BRIDGE) return;
-    events.emit('did', 'bridge');
-    client.do.crossed();
+    const { here, terrain } = state;
+    if (terrain.kind(Math.floor(here.x), Math.floor(here.y)) === BRIDGE) writeFirst('bridge', () => client.do.crossed());
   }
 
   hud.titleScreen.remind(reminder(Date.now()));
@@ -68,6 +72,7 @@ export function install({ client, state, view, hud, controls, events }) {
   controls.targets.add(50, (cssX, cssY) => isOnBoard(view.tileAt(state, cssX, cssY)) ? openAlmanac : null);
   on.message('book', (rows) => {
     const lines = linesOf(rows, state), since = sinceSeen(lines, state);
+    for (const [kind] of rows) if (asked.has(kind) && !state.did.has(kind)) events.emit('did', kind);
     keepStanding(standing(rows, state, state.clock.now()));
     panels.fill(identity.name, lines, sumsOf(lines, state), Date.now(), reminder(Date.now()));
     // What comes while the player plays is shown anyway.

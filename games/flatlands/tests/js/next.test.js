@@ -54,6 +54,10 @@ test('a step to which no way leads is left out for some minutes', () => {
   next.look(state, 0);
   next.bar(10);
   next.look(state, 20);
+  assert.equal(next.step?.key, 'island', 'it was not where the player went');
+  next.go(30);
+  next.bar(40);
+  next.look(state, 50);
   assert.equal(next.step?.key, 'oak');
   next.look(state, 200_000);
   assert.equal(next.step?.key, 'island');
@@ -72,7 +76,8 @@ test('it is noticed when one does not come nearer to where one goes', () => {
   next.go(60_000);
   assert.ok(!stuckAt(20, 80_000) && !stuckAt(20, 105_000));
   assert.ok(stuckAt(20, 111_000));
-  assert.ok(!stuckAt(20, 112_000), 'once');
+  next.rest();
+  assert.ok(!stuckAt(20, 112_000), 'it goes elsewhere now');
 });
 
 test('one waves first at anybody, and then once at each person who is near', () => {

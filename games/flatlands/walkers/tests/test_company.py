@@ -607,7 +607,9 @@ def test_each_line_names_its_guest_fits_a_message_and_mentions_only_keys_that_ex
     page = "".join(path.read_text() for path in (ROOT / "games/flatlands").rglob("page/**/*.js"))
     for key, label in named:
         deed = rf"letter: '{key.lower()}', sign: '\w+', label: '{label}'"
-        assert re.search(deed, page) or re.search(rf"\['{key.lower()}', \S", page), key
+        # Not all keys have an entry of the menu: then a button has that word, if there is one.
+        alone = re.search(rf"\['{key.lower()}', \S", page) and f"'{label}" in page
+        assert re.search(deed, page) or alone, key
 
 
 def test_a_batch_that_the_broker_refuses_harms_nobody():

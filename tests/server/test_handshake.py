@@ -39,6 +39,8 @@ def page(environ, start_response):
     if environ["PATH_INFO"] == "/slow":
         gevent.sleep(0.2)
     body = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}\n".encode()
+    if environ["PATH_INFO"] == "/where":
+        body = f"{environ['wsgi.url_scheme']}://{environ['SCRIPT_NAME']}".encode()
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
     return [body]
 
@@ -437,6 +439,14 @@ def test_a_client_of_a_trusted_proxy_comes_over_tls_and_goes_on_doing_so(serve):
     stranger = serve(proxies="192.0.2.1")
     for scheme in ("http", "https"):
         assert come(stranger, "/", "flat.example", scheme) == (200, 0, None)
+
+
+def test_a_page_behind_a_trusted_proxy_knows_its_scheme_and_path(serve):
+    forwarded = "X-Forwarded-Proto: https", "X-Forwarded-Prefix: /games/flat"
+    for proxies, where in (("127.0.0.1", b"https:///games/flat"), ("192.0.2.1", b"http://")):
+        with Client(serve(proxies=proxies)) as client:
+            found = client.ask("GET /where HTTP/1.1", "Host: flat.example", *forwarded)
+        assert found[0] == 200 and found[2] == where
 
 
 def test_a_client_that_vanishes_before_its_answer_was_not_answered(echo):
